@@ -78,6 +78,39 @@ fn limits_are_kept_with_redis_errors() {
     }
 }
 
+#[test]
+fn bytes_that_are_no_request_are_not_kept() {
+    let mut parser = Parser::default();
+    for input in ["\r\n\r\n", "*0\r\n*-1\r\n", "\r\n*0\r\n*1"] {
+        parser.input().extend_from_slice(input.as_bytes());
+        assert!(parser.parse().0.is_empty());
+        assert!(parser.buffered() <= 2, "{input:?}");
+    }
+    parser.input().extend_from_slice(b"\r\n$4\r\nPING\r\n");
+    assert_eq!(&parser.parse().0.args(0)[0], b"PING");
+    assert_eq!(parser.buffered(), 0);
+}
+
+#[test]
+fn requests_before_a_long_one_may_authenticate() {
+    let shy = Limits { is_authenticated: false, ..Limits::default() };
+    let many = encode(&vec![b"x".to_vec(); 11]);
+    let long = encode(&[b"SET".to_vec(), vec![b'x'; 16 * 1024 + 1]]);
+    for rest in [many, long] {
+        for authenticates in [true, false] {
+            let mut parser = Parser::default();
+            parser.set_limits(shy);
+            parser.input().extend_from_slice(b"AUTH secret\r\n");
+            parser.input().extend_from_slice(&rest);
+            let (requests, error) = parser.parse();
+            assert_eq!((requests.len(), error), (1, None));
+            parser.set_limits(Limits { is_authenticated: authenticates, ..shy });
+            let (requests, error) = parser.parse();
+            assert_eq!((requests.len() == 1, error.is_none()), (authenticates, authenticates));
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn requests_are_found_in_pieces_of_any_size(

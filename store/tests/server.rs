@@ -67,7 +67,7 @@ fn connections_see_and_close_each_other() {
     assert!(lines[1].contains("cmd=client|list "), "{}", lines[1]);
     assert_eq!(run(&mut two, "CLIENT KILL ID 1"), ":1\r\n");
     assert_eq!(*closed.lock().unwrap(), [1]);
-    assert!(engine.server().clients.get(1).unwrap().is_killed());
+    assert!(engine.server().clients.get(1).unwrap().is_gone());
     drop(one);
     assert_eq!(engine.server().clients.len(), 1);
     // What comes after the end of the own connection is not run.

@@ -29,11 +29,12 @@ pub struct Block {
     pub others: Vec<Box<[u8]>>,
     /// When to give up, in ms since 1970; `None` to wait for ever.
     pub deadline: Option<u64>,
-    /// The reply if it gives up.
+    /// The reply if it does not get anything.
     pub null: NullReply,
 }
 
-/// What a command writes when it has waited until its deadline.
+/// What a command writes in place of its reply: in a transaction, where it cannot wait, and at its
+/// deadline, where both nulls are that of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NullReply {
     /// In place of a bulk string.

@@ -191,6 +191,21 @@ impl Picks {
     }
 }
 
+/// Returns the elements at indices, by `get`. If there are as many indices as elements, all are
+/// collected first: a compact value walks to each index.
+pub(super) fn at_indices<T: Clone>(
+    indices: &[usize],
+    len: usize,
+    all: impl Iterator<Item = T>,
+    get: impl Fn(usize) -> Option<T>,
+) -> impl Iterator<Item = T> {
+    let all: Option<Vec<T>> = (indices.len() >= len).then(|| all.collect());
+    indices.iter().filter_map(move |&index| match &all {
+        Some(all) => all.get(index).cloned(),
+        None => get(index),
+    })
+}
+
 /// Returns a random index below `len`, which is not zero.
 pub(super) fn random_index(session: &mut Session, len: usize) -> usize {
     // The high half of the product: uniform but for 1 in 2^64 / len.

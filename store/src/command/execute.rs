@@ -32,7 +32,15 @@ pub(crate) fn execute(command: &Command, call: &mut Call<'_, '_>) -> Executed {
     }
 }
 
-/// Writes the reply of a command that has waited until its deadline.
+/// Writes the reply of a command that has waited until its deadline: in RESP2 always a null array.
+pub(crate) fn write_timeout(null: NullReply, reply: &mut Reply) {
+    match null {
+        NullReply::Bulk | NullReply::Array => reply.null_array(),
+        NullReply::Ok => reply.ok(),
+    }
+}
+
+/// Writes the reply of a command that would wait in a transaction.
 pub(crate) fn write_null(null: NullReply, reply: &mut Reply) {
     match null {
         NullReply::Bulk => reply.null(),

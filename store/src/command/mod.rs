@@ -72,7 +72,7 @@ mod transactions;
 pub use call::{Block, Call, CommandResult, NullReply, Outcome};
 pub use effects::{Effects, Event, EventClass};
 pub use error::CommandError;
-pub(crate) use execute::{Executed, execute, write_null};
+pub(crate) use execute::{Executed, execute, write_timeout};
 pub use resolve::{check_access, resolve};
 pub(crate) use resolve::{check_listening, find_named};
 pub use spec::{Command, Flags, KeyPositions};

@@ -4,8 +4,8 @@ use super::batch::Batch;
 use super::engine::Inner;
 use super::plan::{Shards, normalize};
 use super::run::Body;
-use crate::command::{Block, write_null};
-use crate::server::Unblock;
+use crate::command::Block;
+use crate::server::{Ended, Unblock};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,8 +31,8 @@ pub(super) struct Blocked {
 #[derive(Debug, Default)]
 struct Waits {
     by_session: HashMap<u64, Parked>,
-    /// Deadlines, each with its session.
-    deadlines: BTreeSet<(u64, u64)>,
+    /// Deadlines, each with its session and ticket.
+    deadlines: BTreeSet<(u64, u64, u64)>,
 }
 
 impl Blocked {
@@ -41,36 +41,39 @@ impl Blocked {
         self.waits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Draws the number of a new wait: waits are served in this order.
+    /// Draws the number of a new wait, which is not 0: waits are served in this order.
     pub(super) fn next_ticket(&self) -> u64 {
         // Relaxed: waits for one key are ordered by its shard, which the caller holds.
-        self.next_ticket.fetch_add(1, Ordering::Relaxed)
+        self.next_ticket.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Parks a batch.
-    pub(super) fn insert(&self, parked: Parked) {
+    /// Parks a batch. Gives it back if its session is gone.
+    pub(super) fn insert(&self, parked: Parked) -> Result<(), Parked> {
         let session = parked.batch.session.id();
-        parked.batch.session.client.set_blocked(true);
         let mut waits = self.lock();
+        // Inside of the lock: a wait that can be ended is here to be found.
+        if !parked.batch.session.client.begin_wait(parked.ticket) {
+            return Err(parked);
+        }
         if let Some(deadline) = parked.block.deadline {
-            waits.deadlines.insert((deadline, session));
+            waits.deadlines.insert((deadline, session, parked.ticket));
         }
         waits.by_session.insert(session, parked);
+        Ok(())
     }
 
-    /// Takes a parked batch, if it is parked with this ticket or any.
-    pub(super) fn take(&self, session: u64, ticket: Option<u64>) -> Option<Parked> {
+    /// Ends a wait and takes its batch, if nothing has ended it before and `is_wanted`.
+    pub(super) fn take_if(
+        &self,
+        session: u64,
+        ticket: u64,
+        is_wanted: impl FnOnce(&Parked) -> bool,
+    ) -> Option<Parked> {
         let mut waits = self.lock();
         let found = waits.by_session.get(&session)?;
-        if ticket.is_some_and(|ticket| ticket != found.ticket) {
-            return None;
-        }
-        let parked = waits.by_session.remove(&session)?;
-        if let Some(deadline) = parked.block.deadline {
-            waits.deadlines.remove(&(deadline, session));
-        }
-        parked.batch.session.client.set_blocked(false);
-        Some(parked)
+        let client = &found.batch.session.client;
+        let is_taken = client.waits_with(ticket) && is_wanted(found) && client.end_wait(ticket);
+        if is_taken { waits.remove(session, ticket) } else { None }
     }
 
     /// Takes all parked batches.
@@ -80,42 +83,64 @@ impl Blocked {
         waits.by_session.drain().map(|(_, parked)| parked).collect()
     }
 
-    /// Returns the sessions whose deadline is not after `now`, and the next deadline after it.
-    fn due(&self, now: u64) -> (Vec<u64>, Option<u64>) {
+    /// Takes the batch of a wait that was ended.
+    fn take_ended(&self, ended: Ended) -> Option<Parked> {
+        self.lock().remove(ended.session, ended.ticket)
+    }
+
+    /// Returns the sessions whose deadline is not after `now`, with their tickets, and the next
+    /// deadline after it.
+    fn due(&self, now: u64) -> (Vec<(u64, u64)>, Option<u64>) {
         let waits = self.lock();
-        let due = waits.deadlines.iter().take_while(|(deadline, _)| *deadline <= now);
-        let due: Vec<u64> = due.map(|(_, session)| *session).collect();
-        (due, waits.deadlines.iter().find(|(deadline, _)| *deadline > now).map(|(deadline, _)| *deadline))
+        let due = waits.deadlines.iter().take_while(|(deadline, ..)| *deadline <= now);
+        let due = due.map(|&(_, session, ticket)| (session, ticket)).collect();
+        (due, waits.deadlines.iter().map(|(deadline, ..)| *deadline).find(|deadline| *deadline > now))
+    }
+}
+
+impl Waits {
+    fn remove(&mut self, session: u64, ticket: u64) -> Option<Parked> {
+        self.by_session.get(&session).filter(|found| found.ticket == ticket)?;
+        let parked = self.by_session.remove(&session)?;
+        if let Some(deadline) = parked.block.deadline {
+            self.deadlines.remove(&(deadline, session, ticket));
+        }
+        Some(parked)
     }
 }
 
 impl Inner {
     pub(super) fn end_waits<S: Spawner + Copy>(self: &Arc<Self>, spawner: S) -> Option<u64> {
         let (due, next) = self.blocked.due(self.now());
-        for session in due {
-            self.unblock(spawner, session, Unblock::Timeout);
+        for (session, ticket) in due {
+            if let Some(parked) = self.blocked.take_if(session, ticket, |_| true) {
+                self.finish_wait(spawner, parked, Unblock::Timeout);
+            }
         }
         next
     }
 
     pub(super) fn unblock<S: Spawner>(self: &Arc<Self>, spawner: S, session: u64, how: Unblock) -> bool {
-        let Some(parked) = self.blocked.take(session, None) else { return false };
+        let ended = self.server.clients.end_wait(session, how);
+        ended.inspect(|&ended| self.finish_ended(spawner, ended)).is_some()
+    }
+
+    /// Lets a batch go on whose wait was ended.
+    pub(super) fn finish_ended<S: Spawner>(self: &Arc<Self>, spawner: S, ended: Ended) {
+        if let Some(parked) = self.blocked.take_ended(ended) {
+            self.finish_wait(spawner, parked, ended.how);
+        }
+    }
+
+    /// Takes a session off the lists of its keys, by a task, and lets its batch go on.
+    fn finish_wait<S: Spawner>(self: &Arc<Self>, spawner: S, parked: Parked, how: Unblock) {
         let mut shards: Shards = parked.block.keys.iter().map(|key| (self.layout.shard(key), true)).collect();
         normalize(&mut shards);
         let inner = self.clone();
         self.spawn_on(spawner, shards, move |held, cx| {
             let mut body = Body::new(&inner, held);
-            body.keys.begin(parked.database, body.now);
-            parked.block.keys.iter().for_each(|key| body.keys.stop_waiting(key, parked.ticket));
-            let mut batch = parked.batch;
-            match how {
-                Unblock::Timeout => write_null(parked.block.null, &mut batch.reply),
-                Unblock::Error => batch.reply.error(b"UNBLOCKED client unblocked via CLIENT UNBLOCK"),
-                Unblock::Close => batch.session.is_closing = true,
-            }
-            batch.next += 1;
-            batch.advance(cx);
+            body.end_wait(parked, how);
+            body.finish(cx);
         });
-        true
     }
 }

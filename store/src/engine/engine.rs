@@ -116,7 +116,8 @@ impl Engine {
         }
     }
 
-    /// Ends the wait of a blocked session. Returns false if the session is not blocked.
+    /// Ends the wait of a blocked session. Returns false if the session is not blocked. With
+    /// [`Unblock::Close`] a session that is not blocked ends before its next wait or task.
     pub fn unblock<S: Spawner>(&self, spawner: S, session: u64, how: Unblock) -> bool {
         self.inner.unblock(spawner, session, how)
     }

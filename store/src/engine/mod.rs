@@ -20,7 +20,8 @@
 //! spawned, and after the last request the session and the replies go to the caller's function.
 //!
 //! A command that waits for keys parks the whole batch. The task that changes such a key runs the
-//! parked command itself, before it leaves the shard: so no other client comes between.
+//! parked command itself, before it leaves the shard: so no other client comes between. If that
+//! command needs a shard besides, which the task does not hold, the next task runs it.
 
 mod batch;
 mod blocked;

@@ -59,7 +59,9 @@ impl<'v> Body<'v> {
             }
             batch.next += 1;
             serve_ready(self);
-            if batch.session.is_closing {
+            // What waits for an errand comes before the session's later requests.
+            let has_to_wait = self.errands.iter().any(|errand| matches!(errand, Errand::Serve { .. }));
+            if batch.session.is_closing || has_to_wait {
                 break;
             }
         }
@@ -113,8 +115,10 @@ impl<'v> Body<'v> {
                 executed.block
             }
         };
-        let is_message = command.is_some_and(Command::changes_listening);
-        batch.session.replies.apply(&mut batch.reply, before, is_message);
+        if block.is_none() {
+            let is_message = command.is_some_and(Command::changes_listening);
+            batch.session.replies.apply(&mut batch.reply, before, is_message);
+        }
         block
     }
 
@@ -151,7 +155,7 @@ impl<'v> Body<'v> {
         let waiting = Waiting { ticket, client: batch.session.id() };
         block.keys.iter().for_each(|key| self.keys.wait(key, waiting));
         // The task holds the shards: no other can find the session in them before it is parked.
-        self.inner.blocked.insert(Parked { batch, block, ticket, database });
+        self.insert(Parked { batch, block, ticket, database });
     }
 
     /// Lets the batches that were served go on, and spawns tasks for the errands.
@@ -163,8 +167,8 @@ impl<'v> Body<'v> {
         for batch in served {
             batch.advance(cx);
         }
-        for (session, how) in inner.server.clients.take_unblocked() {
-            inner.unblock(&mut *cx, session, how);
+        for ended in inner.server.clients.take_unblocked() {
+            inner.finish_ended(&mut *cx, ended);
         }
     }
 }

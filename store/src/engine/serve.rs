@@ -1,10 +1,12 @@
 //! Runs a blocked command again when one of its keys has changed.
 
+use super::batch::Batch;
 use super::blocked::Parked;
 use super::engine::Inner;
 use super::plan::{Shards, normalize};
 use super::run::Body;
-use crate::command::resolve;
+use crate::command::{resolve, write_timeout};
+use crate::server::Unblock;
 use std::sync::Arc;
 use xtasking::Context;
 
@@ -43,16 +45,22 @@ fn serve_key(body: &mut Body<'_>, database: usize, key: &[u8]) {
         if !body.keys.contains(key) {
             return;
         }
-        let Some(parked) = body.inner.blocked.take(waiting.client, Some(waiting.ticket)) else { continue };
-        let holds_others = parked.block.others.iter().all(|other| body.keys.may_write(other));
-        if !holds_others && !planted!("other-shards-not-held") {
+        let mut missing = None;
+        let parked = body.inner.blocked.take_if(waiting.client, waiting.ticket, |parked| {
+            let holds_others = parked.block.others.iter().all(|other| body.keys.may_write(other));
+            if !holds_others && !planted!("other-shards-not-held") {
+                missing = Some(shards_of(body.inner, parked, key));
+            }
+            missing.is_none()
+        });
+        if let Some(shards) = missing {
             // Later ones wait until this one was served.
-            let shards = shards_of(body.inner, &parked, key);
-            body.inner.blocked.insert(parked);
             body.errands.push(Errand::Serve { database, key: key.into(), shards });
             return;
         }
-        serve(body, parked, key);
+        if let Some(parked) = parked {
+            serve(body, parked, key);
+        }
     }
 }
 
@@ -71,18 +79,45 @@ fn serve(body: &mut Body<'_>, parked: Parked, key: &[u8]) {
     };
     let before = batch.reply.len();
     if body.execute(command, &mut batch, Some(key)).block.is_some() {
-        body.inner.blocked.insert(Parked { batch, block, ticket, database });
+        body.insert(Parked { batch, block, ticket, database });
         return;
     }
-    batch.session.replies.apply(&mut batch.reply, before, false);
-    batch.next += 1;
-    body.served.push(batch);
-    body.keys.begin(database, body.now);
-    for key in block.keys {
-        if body.keys.may_write(&key) {
-            body.keys.stop_waiting(&key, ticket);
-        } else {
-            body.errands.push(Errand::StopWaiting { database, key, ticket });
+    body.let_go(Parked { batch, block, ticket, database }, before);
+}
+
+impl Body<'_> {
+    /// Parks a batch, or ends it if its session is gone.
+    pub(super) fn insert(&mut self, parked: Parked) {
+        if let Err(parked) = self.inner.blocked.insert(parked) {
+            self.end_wait(parked, Unblock::Close);
+        }
+    }
+
+    /// Ends a wait without the keys.
+    pub(super) fn end_wait(&mut self, mut parked: Parked, how: Unblock) {
+        let Batch { session, reply, .. } = &mut *parked.batch;
+        let before = reply.len();
+        match how {
+            Unblock::Timeout => write_timeout(parked.block.null, reply),
+            Unblock::Error => reply.error(b"UNBLOCKED client unblocked via CLIENT UNBLOCK"),
+            Unblock::Close => session.is_closing = true,
+        }
+        self.let_go(parked, before);
+    }
+
+    /// Takes a batch off the lists of its keys. It goes on, after the reply that starts at `before`.
+    fn let_go(&mut self, parked: Parked, before: usize) {
+        let Parked { mut batch, block, ticket, database } = parked;
+        batch.session.replies.apply(&mut batch.reply, before, false);
+        batch.next += 1;
+        self.served.push(batch);
+        self.keys.begin(database, self.now);
+        for key in block.keys {
+            if self.keys.may_write(&key) {
+                self.keys.stop_waiting(&key, ticket);
+            } else {
+                self.errands.push(Errand::StopWaiting { database, key, ticket });
+            }
         }
     }
 }

@@ -313,3 +313,111 @@ fn a_command_that_panics_costs_its_own_session_alone() {
         });
     }
 }
+
+#[test]
+fn a_session_that_is_gone_does_not_wait() {
+    on_each(settings(), |setting| {
+        let store = Store::new(setting, 4);
+        let mut client = store.engine.client();
+        let submit = |session, lines: &[&str]| {
+            let mut requests = Requests::default();
+            lines.iter().for_each(|line| requests.push(line.split(' ')));
+            let (promise, handle) = store.rt.promise();
+            store.engine.submit(&store.rt, session, requests, move |finished, _| promise.fulfil(finished));
+            handle
+        };
+        let left = store.engine.session("");
+        assert!(!store.engine.unblock(&store.rt, left.id(), Unblock::Close));
+        let left = submit(left, &["TAKE a 0", "SET never 1"]);
+        let killed = store.engine.session("");
+        assert_eq!(run(&mut client, &format!("CLIENT KILL ID {}", killed.id())), ":1\\r\\n");
+        let killed = submit(killed, &["SET a 1", "TAKE a 0", "SET never 1"]);
+        for (handle, expected) in [(left, ""), (killed, "+OK\\r\\n*2\\r\\n$1\\r\\na\\r\\n$1\\r\\n1\\r\\n")] {
+            run(&mut client, "SET b 1");
+            let finished = handle.join().unwrap();
+            assert!(finished.session.is_closing);
+            assert_eq!(text(&finished.replies), expected);
+            store.engine.close(&store.rt, finished.session);
+        }
+        assert_eq!(run(&mut client, "SET a 2"), "+OK\\r\\n");
+        assert_eq!(run(&mut client, "EXISTS a never"), ":1\\r\\n");
+    });
+}
+
+#[test]
+fn a_wait_that_was_ended_is_not_served() {
+    on_each(settings(), |setting| {
+        let store = Store::new(setting, 4);
+        let mut client = store.engine.client();
+        let (first, ended) = store.block(&["TAKE a 0"]);
+        let (_, served) = store.block(&["TAKE a 0"]);
+        let mut requests = Requests::one(["CLIENT", "UNBLOCK", &first.to_string()]);
+        requests.push(["SET", "a", "1"]);
+        assert_eq!(client.run_all(requests).unwrap(), b":1\r\n+OK\r\n");
+        assert_eq!(replies(ended), "*-1\\r\\n");
+        assert_eq!(replies(served), "*2\\r\\n$1\\r\\na\\r\\n$1\\r\\n1\\r\\n");
+    });
+}
+
+#[test]
+fn a_wait_for_a_bulk_string_ends_with_the_null_of_an_array() {
+    on_each(settings(), |setting| {
+        let store = Store::new(setting, 4);
+        let (_, waiting) = store.block(&["BLMOVE a b LEFT LEFT 0.1"]);
+        store.time.fetch_add(100, Ordering::SeqCst);
+        store.engine.end_waits(&store.rt);
+        assert_eq!(replies(waiting), "*-1\\r\\n");
+        let mut client = store.engine.client();
+        run(&mut client, "MULTI");
+        run(&mut client, "BLMOVE a b LEFT LEFT 0");
+        assert_eq!(run(&mut client, "EXEC"), "*1\\r\\n$-1\\r\\n");
+    });
+}
+
+#[test]
+fn a_reply_that_is_not_wanted_is_that_of_the_command_also_after_a_wait() {
+    on_each(settings(), |setting| {
+        let store = Store::new(setting, 4);
+        let mut client = store.engine.client();
+        let (_, skipped) = store.block(&["CLIENT REPLY SKIP", "TAKE a 0", "PING"]);
+        let (_, off) = store.block(&["CLIENT REPLY OFF", "TAKE b 100", "CLIENT REPLY ON"]);
+        run(&mut client, "SET a 1");
+        store.time.fetch_add(100, Ordering::SeqCst);
+        store.engine.end_waits(&store.rt);
+        assert_eq!(replies(skipped), "+PONG\\r\\n");
+        assert_eq!(replies(off), "+OK\\r\\n");
+    });
+}
+
+#[test]
+fn a_move_to_another_shard_comes_before_later_requests_of_the_session() {
+    on_each(settings(), |setting| {
+        let store = Store::new(setting, 64);
+        let mut client = store.engine.client();
+        for number in 0..8 {
+            let (_, waiting) = store.block(&[&format!("TAKETO a to{number} 0")]);
+            let mut requests = Requests::one(["SET", "a", "1"]);
+            requests.push(["EXISTS", "a"]);
+            assert_eq!(client.run_all(requests).unwrap(), b"+OK\r\n:0\r\n");
+            assert_eq!(replies(waiting), "+OK\\r\\n");
+        }
+    });
+}
+
+#[test]
+fn a_scan_in_a_transaction_stops_where_the_next_shard_is_not_held() {
+    on_each(settings(), |setting| {
+        let store = Store::new(setting, 256);
+        let mut client = store.engine.client();
+        let (first_missing, far) = (64u64 << 32, 200u64 << 32);
+        run(&mut client, "MULTI");
+        run(&mut client, "SCAN 0 COUNT 1000");
+        run(&mut client, &format!("SCAN {far} COUNT 1000"));
+        let number = first_missing.to_string();
+        let expected = format!(
+            "*2\\r\\n*2\\r\\n${}\\r\\n{number}\\r\\n*0\\r\\n*2\\r\\n$1\\r\\n0\\r\\n*0\\r\\n",
+            number.len()
+        );
+        assert_eq!(run(&mut client, "EXEC"), expected);
+    });
+}

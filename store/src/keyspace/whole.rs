@@ -55,7 +55,7 @@ impl Keys<'_> {
     }
 
     /// Passes entries that have not expired to `visit`, from a cursor on, until about `count` were
-    /// visited or the held shards end. Returns where to go on; `None` after the last shard.
+    /// visited or a shard is not held. Returns where to go on; `None` after the last shard.
     ///
     /// An entry that is there from the first call of a scan to the last is visited at least once.
     pub fn scan<'s>(
@@ -65,9 +65,13 @@ impl Keys<'_> {
         mut visit: impl FnMut(&'s Entry),
     ) -> Option<Cursor> {
         let (database, now) = (self.database(), self.now());
-        let (mut visited, mut order) = (0, from.order);
+        let (mut visited, mut order, mut number) = (0, from.order, from.shard());
         let held = self.held().iter().skip_while(|held| held.number < from.shard());
         for held in held {
+            // In a transaction other commands may hold shards far behind.
+            if held.number != number {
+                break;
+            }
             let table = &held.databases[database].table;
             let next = table.scan(order, count.saturating_sub(visited), |entry| {
                 visited += 1;
@@ -79,12 +83,12 @@ impl Keys<'_> {
                 return Some(Cursor { shard: held.number as u32, order });
             }
             order = 0;
+            number += 1;
             if visited >= count {
-                return self.start_of_shard(held.number + 1);
+                break;
             }
         }
-        let last = self.held().last().map_or(from.shard(), |held| held.number);
-        self.start_of_shard(last.max(from.shard()) + 1)
+        self.start_of_shard(number)
     }
 
     fn start_of_shard(&self, number: usize) -> Option<Cursor> {

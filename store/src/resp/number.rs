@@ -37,8 +37,14 @@ pub fn parse_double(text: &[u8]) -> Option<f64> {
     }
     let value: f64 = text.parse().ok()?;
     let is_named = unsigned.starts_with(|letter: char| letter.is_ascii_alphabetic());
-    // A number beyond the range is no number here, as `strtod` reports it.
-    (!value.is_nan() && (is_named || value.is_finite())).then_some(value)
+    let mantissa = unsigned.split(['e', 'E']).next().unwrap_or_default();
+    let is_zero = !mantissa.bytes().any(|digit| matches!(digit, b'1'..=b'9'));
+    // A number beyond the range is no number here, as `strtod` reports it; nor is one too near 0.
+    (is_named && !value.is_nan() || is_in_range(value, is_zero)).then_some(value)
+}
+
+fn is_in_range(value: f64, is_zero: bool) -> bool {
+    value.is_finite() && (value == 0.0) == is_zero
 }
 
 /// Reads hexadecimal digits with a fraction and a binary exponent, without the prefix.
@@ -48,16 +54,24 @@ fn parse_hexadecimal(text: &str) -> Option<f64> {
         None => (text, 0),
     };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    // More digits than a double has would be rounded twice.
-    if whole.len() + fraction.len() == 0 || whole.len() + fraction.len() > 13 {
+    // As many digits as an integer has.
+    if whole.len() + fraction.len() == 0 || whole.len() + fraction.len() > 16 {
         return None;
     }
     if !whole.bytes().chain(fraction.bytes()).all(|digit| digit.is_ascii_hexdigit()) {
         return None;
     }
     let digits = u64::from_str_radix(&format!("{whole}{fraction}"), 16).ok()?;
-    let value = digits as f64 * 2f64.powi(exponent.saturating_sub(4 * fraction.len() as i32));
-    value.is_finite().then_some(value)
+    let value = scale(digits as f64, exponent.saturating_sub(4 * fraction.len() as i32));
+    is_in_range(value, digits == 0).then_some(value)
+}
+
+/// Multiplies by a power of two, which may itself be beyond the range.
+fn scale(value: f64, exponent: i32) -> f64 {
+    // Beyond this any value is 0 or infinite.
+    let exponent = exponent.clamp(-2000, 2000);
+    let first = exponent.clamp(-1000, 1000);
+    value * 2f64.powi(first) * 2f64.powi(exponent - first)
 }
 
 /// Writes a double as C's `%.17g` does.
@@ -113,11 +127,38 @@ mod tests {
 
     #[test]
     fn doubles_are_read_as_c_does() {
-        let good = [("1", 1.0), ("1e3", 1000.0), ("-.5", -0.5), ("inf", f64::INFINITY), ("0x1F", 31.0)];
+        let good = [
+            ("1", 1.0),
+            ("1e3", 1000.0),
+            ("-.5", -0.5),
+            ("inf", f64::INFINITY),
+            ("0x1F", 31.0),
+            ("0e-999", 0.0),
+            ("-0", 0.0),
+            ("5e-324", f64::from_bits(1)),
+            ("0x1p-1074", f64::from_bits(1)),
+            ("0x0p-9999", 0.0),
+            ("0x1.00000000000000", 1.0),
+            ("0x1fffffffffffff80", 2f64.powi(61)),
+        ];
         for (text, value) in good {
             assert_eq!(parse_double(text.as_bytes()), Some(value), "{text}");
         }
-        for text in ["", " 1", "1 ", "nan", "1e999", "x", "0x", "1_000"] {
+        let bad = [
+            "",
+            " 1",
+            "1 ",
+            "nan",
+            "1e999",
+            "x",
+            "0x",
+            "1_000",
+            "1e-400",
+            "-1e-400",
+            "0x1p-1100",
+            "0x1p9999",
+        ];
+        for text in bad {
             assert_eq!(parse_double(text.as_bytes()), None, "{text}");
         }
     }

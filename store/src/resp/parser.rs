@@ -123,6 +123,9 @@ impl Parser {
 
     /// Returns the requests that have arrived, and what is wrong with the one after them. After an
     /// error there are no more.
+    ///
+    /// It stops before what only a client may send that has authenticated, if there are requests
+    /// before that: they may do so. Then the next call goes on, with the new limits.
     pub fn parse(&mut self) -> (Requests, Option<ProtocolError>) {
         let error = loop {
             if self.has_failed {
@@ -187,7 +190,7 @@ impl Parser {
         let count = count.filter(|&count| count <= MOST_ARGS);
         let count = count.ok_or_else(|| ProtocolError::new("invalid multibulk length"))?;
         if count > MOST_ARGS_UNAUTHENTICATED && !self.limits.is_authenticated {
-            return Err(ProtocolError::new("unauthenticated multibulk length"));
+            return self.refuse_unauthenticated("unauthenticated multibulk length");
         }
         self.advance(line.end + 2);
         // An empty array is no request, and has no reply.
@@ -218,10 +221,16 @@ impl Parser {
         let length = length.filter(|&length| length as u64 <= self.limits.longest_arg as u64);
         let length = length.ok_or_else(|| ProtocolError::new("invalid bulk length"))?;
         if length > LONGEST_ARG_UNAUTHENTICATED && !self.limits.is_authenticated {
-            return Err(ProtocolError::new("unauthenticated bulk length"));
+            return self.refuse_unauthenticated("unauthenticated bulk length");
         }
         self.advance(line.end + 2);
         Ok(self.read_bulk(length as usize))
+    }
+
+    /// Refuses what is too much before the client has authenticated; not yet, if requests before
+    /// it may authenticate.
+    fn refuse_unauthenticated(&self, text: &str) -> Result<Progress, ProtocolError> {
+        if self.ends.is_empty() { Err(ProtocolError::new(text)) } else { Ok(Progress::Incomplete) }
     }
 
     fn read_bulk(&mut self, length: usize) -> Progress {
@@ -285,9 +294,21 @@ impl Parser {
         self.searched = position;
     }
 
+    /// Frees what was parsed and is no part of a request, such as empty lines.
+    fn drop_empty_requests(&mut self) {
+        if self.ranges.is_empty() && self.position > 0 {
+            self.input.drain(..self.position);
+            self.searched -= self.position;
+            self.position = 0;
+        }
+    }
+
     /// Takes the complete requests with their bytes, and leaves the rest.
     fn take_requests(&mut self) -> Requests {
-        let Some(&complete) = self.ends.last() else { return Requests::default() };
+        let Some(&complete) = self.ends.last() else {
+            self.drop_empty_requests();
+            return Requests::default();
+        };
         let rest_starts = match self.ranges.get(complete) {
             Some(first) => first.start,
             None => self.position,

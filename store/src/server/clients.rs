@@ -4,7 +4,7 @@ use super::channels::Message;
 use super::inbox::{Inbox, Received};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How a session's wait for keys ends without them.
@@ -14,7 +14,8 @@ pub enum Unblock {
     Timeout,
     /// By an error.
     Error,
-    /// The connection is gone, or is to be closed.
+    /// The connection is gone, or is to be closed. A session that does not wait yet runs its
+    /// requests up to the first that would wait.
     Close,
 }
 
@@ -25,10 +26,19 @@ pub(crate) type CloseHook = Box<dyn Fn(u64) + Send + Sync>;
 #[derive(Default)]
 pub struct Clients {
     open: Mutex<BTreeMap<u64, Arc<ClientInfo>>>,
-    /// Blocked sessions whose waits are to end.
-    unblocked: Mutex<Vec<(u64, Unblock)>>,
+    /// Waits that were ended, and are to be taken off their keys.
+    unblocked: Mutex<Vec<Ended>>,
     has_unblocked: AtomicBool,
     on_close: Option<CloseHook>,
+}
+
+/// A wait for keys that was ended without them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    pub(crate) session: u64,
+    /// The ticket of the wait.
+    pub(crate) ticket: u64,
+    pub(crate) how: Unblock,
 }
 
 /// What other sessions see of one.
@@ -37,11 +47,17 @@ pub struct ClientInfo {
     id: u64,
     address: Box<str>,
     opened_at: u64,
-    is_blocked: AtomicBool,
-    is_killed: AtomicBool,
+    /// The ticket of the wait that nothing has ended yet, or one of the two words below. A wait is
+    /// ended, or served, by the one that takes its ticket from here.
+    wait: AtomicU64,
     state: Mutex<ClientState>,
     inbox: Mutex<Inbox>,
 }
+
+/// The session does not wait.
+const NO_WAIT: u64 = 0;
+/// The session is to end, and waits never more.
+const GONE: u64 = u64::MAX;
 
 /// The part of it that changes. The session sets it after each group of requests.
 #[derive(Clone, Debug, Default)]
@@ -82,8 +98,7 @@ impl Clients {
             id,
             address: address.into(),
             opened_at: now,
-            is_blocked: AtomicBool::new(false),
-            is_killed: AtomicBool::new(false),
+            wait: AtomicU64::new(NO_WAIT),
             state: Mutex::new(state),
             inbox: Mutex::default(),
         });
@@ -115,21 +130,26 @@ impl Clients {
         self.len() == 0
     }
 
-    /// Asks for the end of a wait. Returns false if the session is not blocked.
+    /// Ends the wait of a session, which is still to be taken off its keys. Returns `None` if the
+    /// session does not wait.
+    pub(crate) fn end_wait(&self, id: u64, how: Unblock) -> Option<Ended> {
+        let client = self.get(id)?;
+        let ticket = if how == Unblock::Close { client.leave() } else { client.end_any_wait() };
+        ticket.map(|ticket| Ended { session: id, ticket, how })
+    }
+
+    /// Ends the wait of a session, and leaves the rest to [`take_unblocked`](Self::take_unblocked).
+    /// Returns false if the session does not wait.
     pub(crate) fn unblock(&self, id: u64, how: Unblock) -> bool {
-        let Some(client) = self.get(id) else { return false };
-        // Relaxed: the wait itself is found under the lock of the blocked sessions.
-        if !client.is_blocked.swap(false, Ordering::Relaxed) {
-            return false;
-        }
-        lock(&self.unblocked).push((id, how));
+        let Some(ended) = self.end_wait(id, how) else { return false };
+        lock(&self.unblocked).push(ended);
         // Release pairs with the Acquire of `take_unblocked`.
         self.has_unblocked.store(true, Ordering::Release);
         true
     }
 
-    /// Takes the sessions whose waits are to end.
-    pub(crate) fn take_unblocked(&self) -> Vec<(u64, Unblock)> {
+    /// Takes the waits that were ended.
+    pub(crate) fn take_unblocked(&self) -> Vec<Ended> {
         // Acquire pairs with the Release of `unblock`.
         if !self.has_unblocked.load(Ordering::Acquire) {
             return Vec::new();
@@ -140,8 +160,6 @@ impl Clients {
 
     /// Closes the connection of a session.
     pub(crate) fn kill(&self, client: &ClientInfo) {
-        // Relaxed: a flag alone.
-        client.is_killed.store(true, Ordering::Relaxed);
         self.unblock(client.id, Unblock::Close);
         if let Some(close) = &self.on_close {
             close(client.id);
@@ -167,17 +185,41 @@ impl ClientInfo {
 
     /// Returns true if the session waits for a key.
     pub fn is_blocked(&self) -> bool {
-        // Relaxed, as below: a statistic.
-        self.is_blocked.load(Ordering::Relaxed)
+        !matches!(self.wait.load(Ordering::Relaxed), NO_WAIT | GONE)
     }
 
-    pub(crate) fn set_blocked(&self, is_blocked: bool) {
-        self.is_blocked.store(is_blocked, Ordering::Relaxed);
+    /// Returns true if CLIENT KILL or [`Unblock::Close`] has ended the session's waits for good.
+    pub fn is_gone(&self) -> bool {
+        self.wait.load(Ordering::Relaxed) == GONE
     }
 
-    /// Returns true if CLIENT KILL has ended the session.
-    pub fn is_killed(&self) -> bool {
-        self.is_killed.load(Ordering::Relaxed)
+    /// Returns true if the session waits with this ticket.
+    pub(crate) fn waits_with(&self, ticket: u64) -> bool {
+        self.wait.load(Ordering::Relaxed) == ticket
+    }
+
+    /// Begins a wait. Returns false if the session is gone.
+    pub(crate) fn begin_wait(&self, ticket: u64) -> bool {
+        // Relaxed, as all accesses to the word: the wait itself is found under the lock of the
+        // blocked sessions, under which this is called.
+        self.wait.compare_exchange(NO_WAIT, ticket, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// Takes the ticket of a wait. Returns false if it was ended before.
+    pub(crate) fn end_wait(&self, ticket: u64) -> bool {
+        self.wait.compare_exchange(ticket, NO_WAIT, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// Takes the ticket of the wait, if there is one.
+    fn end_any_wait(&self) -> Option<u64> {
+        let end = |word| (!matches!(word, NO_WAIT | GONE)).then_some(NO_WAIT);
+        self.wait.fetch_update(Ordering::Relaxed, Ordering::Relaxed, end).ok()
+    }
+
+    /// Ends the session for good. Takes the ticket of its wait, if there is one.
+    fn leave(&self) -> Option<u64> {
+        let word = self.wait.swap(GONE, Ordering::Relaxed);
+        (!matches!(word, NO_WAIT | GONE)).then_some(word)
     }
 
     /// Returns the part that changes, as it was after the last requests.

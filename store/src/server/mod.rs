@@ -21,6 +21,7 @@ mod value_limits;
 pub use channels::Channels;
 pub(crate) use channels::{MessageHook, Topic};
 pub(crate) use clients::CloseHook;
+pub(crate) use clients::Ended;
 pub use clients::{ClientInfo, ClientState, Clients, Unblock};
 pub use settings::{Setting, SettingError, SettingKind, SettingSpec, Settings};
 pub use statistics::{CommandCounts, Statistics};

@@ -108,7 +108,8 @@ impl List {
         if chunk.len() == 1 || limits.chunk_fits(bytes, chunk.len()) {
             chunk.replace(within, element);
         } else {
-            self.remove_from_chunk(at, within, 1);
+            chunk.remove(within, 1);
+            self.len -= 1;
             self.insert(index, element, limits);
         }
         self.note_growth(limits);
@@ -162,14 +163,23 @@ impl List {
         if left == 0 {
             return;
         }
-        let (mut at, mut within) = self.locate(range.start);
-        while left > 0 {
+        let (mut at, within) = self.locate(range.start);
+        self.len -= left;
+        if within > 0 {
             let count = left.min(self.chunks[at].len() - within);
-            let is_whole = count == self.chunks[at].len();
-            self.remove_from_chunk(at, within, count);
-            at += usize::from(!is_whole);
-            within = 0;
+            self.chunks[at].remove(within, count);
+            at += 1;
             left -= count;
+        }
+        let mut end = at;
+        while left > 0 && self.chunks[end].len() <= left {
+            left -= self.chunks[end].len();
+            end += 1;
+        }
+        // At once: to remove one chunk moves those behind it.
+        self.chunks.drain(at..end);
+        if left > 0 {
+            self.chunks[at].remove(0, left);
         }
         self.note_shrinking(limits);
     }
@@ -233,17 +243,6 @@ impl List {
             }
         }
         (self.chunks.len(), 0)
-    }
-
-    /// Removes elements of one chunk, and the chunk with its last.
-    fn remove_from_chunk(&mut self, at: usize, within: usize, count: usize) {
-        let chunk = &mut self.chunks[at];
-        if count == chunk.len() {
-            self.chunks.remove(at);
-        } else {
-            chunk.remove(within, count);
-        }
-        self.len -= count;
     }
 
     fn note_growth(&mut self, limits: &CompactLimits) {

@@ -1,6 +1,6 @@
 //! Commands on all fields, or some that are not named.
 
-use crate::command::collections::{Picks, Scan, random_index};
+use crate::command::collections::{Picks, Scan, at_indices, random_index};
 use crate::command::{Call, CommandResult};
 use crate::resp::Protocol;
 use crate::value::Value;
@@ -55,7 +55,8 @@ pub(super) fn hrandfield(call: &mut Call<'_, '_>) -> CommandResult {
             let is_nested = has_values && call.reply.protocol() == Protocol::Three;
             let flat = if has_values { 2 * indices.len() } else { indices.len() };
             call.reply.array(if is_nested { indices.len() } else { flat });
-            for (field, value) in indices.iter().filter_map(|&index| hash.get_index(index)) {
+            let pairs = at_indices(&indices, hash.len(), hash.iter(), |index| hash.get_index(index));
+            for (field, value) in pairs {
                 if is_nested {
                     call.reply.array(2);
                 }

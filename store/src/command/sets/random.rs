@@ -1,6 +1,6 @@
 //! Commands on members chosen at random.
 
-use crate::command::collections::{Picks, random_index};
+use crate::command::collections::{Picks, at_indices, random_index};
 use crate::command::{Call, CommandError, CommandResult, EventClass, operands};
 use crate::value::Value;
 
@@ -39,7 +39,7 @@ fn spop_many(call: &mut Call<'_, '_>) -> CommandResult {
     };
     let is_all = count >= set.len();
     let indices = Picks::Distinct(count).indices(call.session, set.len());
-    let popped = indices.into_iter().filter_map(|index| set.get_index(index));
+    let popped = at_indices(&indices, set.len(), set.iter(), |index| set.get_index(index));
     let popped: Vec<_> = popped.map(|member| member.into_owned()).collect();
     for member in &popped {
         set.remove(member);
@@ -72,9 +72,8 @@ pub(super) fn srandmember(call: &mut Call<'_, '_>) -> CommandResult {
         (Some(set), Some(picks)) => {
             let indices = picks.indices(call.session, set.len());
             call.reply.array(indices.len());
-            for member in indices.into_iter().filter_map(|index| set.get_index(index)) {
-                call.reply.bulk(&member);
-            }
+            at_indices(&indices, set.len(), set.iter(), |index| set.get_index(index))
+                .for_each(|member| call.reply.bulk(&member));
         }
     }
     call.done()

@@ -1,7 +1,7 @@
 //! Commands on members that are named, or chosen at random, or on all.
 
 use super::{read, write_members};
-use crate::command::collections::{Picks, Scan, random_index};
+use crate::command::collections::{Picks, Scan, at_indices, random_index};
 use crate::command::{Call, CommandError, CommandResult, EventClass};
 use crate::resp::format_double;
 use crate::value::{SortedSet, Value};
@@ -89,8 +89,9 @@ pub(super) fn zrandmember(call: &mut Call<'_, '_>) -> CommandResult {
         }
         (Some(set), Some((picks, has_scores))) => {
             let indices = picks.indices(call.session, set.len());
-            let members = indices.into_iter().filter_map(|index| set.range(index..index + 1).next());
-            let members: Vec<_> = members.collect();
+            let all = set.range(0..set.len());
+            let get = |index| set.range(index..index + 1).next();
+            let members: Vec<_> = at_indices(&indices, set.len(), all, get).collect();
             write_members(call.reply, members.into_iter(), has_scores);
         }
     }
