@@ -46,7 +46,7 @@ impl Batch {
     /// session that is gone.
     pub(super) fn advance(mut self: Box<Self>, cx: &mut Context) {
         loop {
-            self.session.is_closing |= self.session.client.is_gone();
+            self.session.is_closing |= self.session.client.is_gone() && !planted!("gone-session-goes-on");
             if self.next == self.requests.len() || self.session.is_closing {
                 return self.finish(cx);
             }
