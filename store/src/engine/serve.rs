@@ -105,7 +105,8 @@ impl Body<'_> {
         self.let_go(parked, before);
     }
 
-    /// Takes a batch off the lists of its keys. It goes on, after the reply that starts at `before`.
+    /// Takes a batch off the lists of its keys. It goes on, after the reply that starts at
+    /// `before`.
     fn let_go(&mut self, parked: Parked, before: usize) {
         let Parked { mut batch, block, ticket, database } = parked;
         batch.session.replies.apply(&mut batch.reply, before, false);

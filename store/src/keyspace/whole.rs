@@ -69,7 +69,7 @@ impl Keys<'_> {
         let held = self.held().iter().skip_while(|held| held.number < from.shard());
         for held in held {
             // In a transaction other commands may hold shards far behind.
-            if held.number != number {
+            if held.number != number && !planted!("scan-skips-shards") {
                 break;
             }
             let table = &held.databases[database].table;

@@ -36,6 +36,32 @@ fn picks_are_members_and_distinct_unless_the_count_is_negative() {
 }
 
 #[test]
+fn picks_of_compact_values_are_members() {
+    let rt = runtime();
+    let engine = engine(&rt);
+    let mut client = engine.client();
+    run(&mut client, "sadd numbers 1 2 3");
+    run(&mut client, "sadd set m1 m2 m3");
+    run(&mut client, "hset hash m1 v1 m2 v2 m3 v3");
+    run(&mut client, "zadd sorted 1 m1 2 m2 3 m3");
+    let all = ["1", "2", "3"];
+    for command in ["srandmember numbers", "srandmember set", "hrandfield hash", "zrandmember sorted"] {
+        for count in [-2, -3, -100, 2, 3] {
+            let reply = run(&mut client, &format!("{command} {count}"));
+            let picked: Vec<_> =
+                elements(&reply).iter().map(|member| member.trim_start_matches('m')).collect();
+            assert_eq!(picked.len(), i32::abs(count) as usize, "{command}");
+            assert!(picked.iter().all(|member| all.contains(member)), "{command}");
+        }
+    }
+    for command in ["hrandfield hash -20 withvalues", "zrandmember sorted -20 withscores"] {
+        let reply = run(&mut client, command);
+        let digit = |text: &str| text.trim_start_matches(['m', 'v']).to_owned();
+        assert!(elements(&reply).chunks(2).all(|pair| digit(pair[0]) == digit(pair[1])), "{command}");
+    }
+}
+
+#[test]
 fn every_member_is_picked_at_times() {
     let rt = runtime();
     let engine = engine(&rt);
