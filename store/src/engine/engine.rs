@@ -117,7 +117,7 @@ impl Engine {
     }
 
     /// Ends the wait of a blocked session. Returns false if the session is not blocked. With
-    /// [`Unblock::Close`] a session that is not blocked ends before its next wait or task.
+    /// [`Unblock::Close`] a session that is not blocked ends at the first request that would wait.
     pub fn unblock<S: Spawner>(&self, spawner: S, session: u64, how: Unblock) -> bool {
         self.inner.unblock(spawner, session, how)
     }
