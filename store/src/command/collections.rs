@@ -19,14 +19,6 @@ impl Call<'_, '_> {
         self.server.settings.value_limits()
     }
 
-    /// Removes those of the keys that have expired. A command that stores what it makes of other
-    /// keys does so first: where it is replayed, these keys are there until they are removed.
-    pub(super) fn forget_expired(&mut self, keys: Args<'_>) {
-        for key in keys.iter().filter(|_| !planted!("expired-source-untold")) {
-            self.keys.get_mut(key);
-        }
-    }
-
     /// Says that elements of a collection were removed, and removes the key if it `is_empty` now.
     pub(super) fn shrunk(&mut self, class: EventClass, event: &'static str, key: &[u8], is_empty: bool) {
         self.changed(class, event, key);

@@ -115,7 +115,7 @@ impl<'v> Keys<'v> {
     #[inline]
     fn has_expired(&self, entry: &Entry, at: usize) -> bool {
         let has_expired = entry.is_expired(self.now);
-        if has_expired && self.held[at].is_written() {
+        if has_expired && self.held[at].is_written() && !planted!("expired-source-untold") {
             self.met.borrow_mut().push(Expired { database: self.database, key: entry.key().into() });
         }
         has_expired

@@ -24,7 +24,6 @@ pub(super) fn bitop(call: &mut Call<'_, '_>) -> CommandResult {
     if combine.is_none() && sources.len() != 1 {
         return Err(CommandError::fixed("ERR BITOP NOT must be called with a single source key."));
     }
-    call.forget_expired(sources);
     let mut strings = Vec::with_capacity(sources.len());
     for key in sources.iter() {
         strings.push(read(call, key)?.unwrap_or_default());

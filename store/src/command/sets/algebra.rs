@@ -62,7 +62,6 @@ fn reply(call: &mut Call<'_, '_>, operation: Operation) -> CommandResult {
 
 fn store(call: &mut Call<'_, '_>, operation: Operation, event: &'static str) -> CommandResult {
     let limits = call.limits();
-    call.forget_expired(call.args.skip(2));
     let sets = read_all(call, call.args.skip(2))?;
     let members = operation.run(&sets);
     let first = members.first().map_or(&[][..], |first| first);

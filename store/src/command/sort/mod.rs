@@ -53,9 +53,6 @@ fn sort_ro(call: &mut Call<'_, '_>) -> CommandResult {
 fn run(call: &mut Call<'_, '_>, may_store: bool) -> CommandResult {
     let options = Options::parse(call.args.skip(2), may_store)?;
     let limits = call.limits();
-    if options.destination.is_some() {
-        call.forget_expired(call.args.skip(1).take(1));
-    }
     let elements = sorted(call, &options)?;
     if let Some(destination) = options.destination {
         let list = stored(call, &options, &elements, &limits);

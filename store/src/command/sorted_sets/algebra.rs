@@ -3,7 +3,7 @@
 
 use super::write_members;
 use crate::command::operands::at_least;
-use crate::command::{Call, CommandError, CommandResult, EventClass, KeyPositions};
+use crate::command::{Call, CommandError, CommandResult, EventClass};
 use crate::keyspace::Keys;
 use crate::resp::{Args, parse_double, parse_integer};
 use crate::value::{CompactLimits, KeyedHasher, Set, SortedSet, Value, order_ranked};
@@ -254,8 +254,6 @@ fn reply(call: &mut Call<'_, '_>, operation: Operation) -> CommandResult {
 
 fn store(call: &mut Call<'_, '_>, operation: Operation, event: &'static str) -> CommandResult {
     let args = call.args;
-    let positions = KeyPositions::Counted { count: 2, has_destination: false }.positions(args);
-    call.forget_expired(args.skip(3).take(positions.len()));
     let query = Query::parse(call.keys, args, 2, operation, Form::Store)?;
     let result = query.result(&call.limits());
     let len = result.len();

@@ -158,7 +158,6 @@ pub(super) fn zrevrangebylex(call: &mut Call<'_, '_>) -> CommandResult {
 pub(super) fn zrangestore(call: &mut Call<'_, '_>) -> CommandResult {
     let (args, limits) = (call.args, call.limits());
     let query = Query::parse(args.skip(3), None, None, false)?;
-    call.forget_expired(args.skip(2).take(1));
     let mut result = SortedSet::new();
     if let Some(set) = read(call, args.at(2))? {
         for (member, score) in set.range(query.ranks(set)) {
