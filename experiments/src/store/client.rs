@@ -120,7 +120,7 @@ impl Connection {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(failed(&error)),
             }
-            // A reply that is too short, as an error mostly is, would be waited for in vain.
+            // Each part at once: after a reply that is too short, the rest never comes.
             compare(&self.got[..filled], &self.expected[..filled])?;
         }
         self.expected.clear();

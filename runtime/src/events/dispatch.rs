@@ -67,8 +67,8 @@ impl RuntimeState {
         self.outside.workers[queue].handlers.has_sources()
     }
 
-    /// Returns true if a source or timer of a run queue has something to handle. Whoever sleeps in
-    /// the queue of events knows without `looks`.
+    /// Returns true if a source or timer of a run queue has something to handle. `looks` asks the
+    /// system, for a queue of events in which the calling worker does not sleep.
     pub(crate) fn has_outside(&self, queue: usize, looks: bool) -> bool {
         // What a task is about to handle, and what is dropped, is no reason to be awake.
         if self.is_shutting_down() || self.outside.workers[queue].is_dispatching.load(Acquire) {

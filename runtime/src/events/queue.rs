@@ -15,7 +15,7 @@ pub struct Token(pub usize);
 /// [parks](crate::platform::Platform::park) sleeps in its queue: the call returns if an event is
 /// there, and keeps the event for [`take`](Self::take).
 ///
-/// Events are *edges*: a source reports that something has become possible, once. Whoever handles
+/// Events are *edges*: a source reports that something has become possible, once. The handler of
 /// the event goes on until nothing is possible any more (`WouldBlock`). More events than needed do
 /// no harm.
 ///

@@ -122,9 +122,9 @@ impl<'a> Scan<'a> {
 /// How many elements are picked at random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Picks {
-    /// So many different ones, or all.
+    /// This number of different ones, or all if there are fewer.
     Distinct(usize),
-    /// So many, each of all.
+    /// This number, each drawn from all.
     Repeated(usize),
 }
 

@@ -53,7 +53,7 @@ pub enum KeyPositions {
     /// then reports.
     Function(fn(Args<'_>) -> Vec<usize>),
     /// As many arguments as the one at `count` says, right after it; before it there may be a
-    /// destination. None if there are not so many, which the command then reports.
+    /// destination. None if there are fewer, which the command then reports.
     Counted {
         /// The number of keys.
         count: usize,

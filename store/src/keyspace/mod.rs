@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `entry` | a key with its value, expiry and time of access |
 //! | `table` | the entries of one database in one shard |
-//! | `shard` | [`Shard`]: the tables of all databases, and who waits for keys or watches them |
+//! | `shard` | [`Shard`]: the tables of all databases, sessions that wait for keys or watch them |
 //! | `layout` | [`Layout`]: in which shard a key lies |
 //! | `keys` | [`Keys`]: the shards that a task holds, as a command sees them |
 //! | `held` | the shards that a task holds |

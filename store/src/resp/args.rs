@@ -82,7 +82,7 @@ impl<'a> Args<'a> {
         self.ranges.is_empty()
     }
 
-    /// Returns an argument; `None` if there are not so many.
+    /// Returns an argument; `None` if there are fewer.
     pub fn get(self, index: usize) -> Option<&'a [u8]> {
         self.ranges.get(index).map(|range| &self.buffer[range.clone()])
     }

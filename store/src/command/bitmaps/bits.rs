@@ -12,7 +12,7 @@ const OFFSET: CommandError = CommandError::fixed("ERR bit offset is not an integ
 /// Bytes for which there is memory without a look.
 const LARGE: usize = 1 << 20;
 
-/// Reads the position of a bit. With `width` a `#` before it counts in fields of so many bits.
+/// Reads the position of a bit. With `width` a `#` before it counts in fields of that many bits.
 pub(super) fn offset(call: &Call<'_, '_>, arg: &[u8], width: Option<u32>) -> Result<usize, CommandError> {
     let (digits, unit) = match (arg.strip_prefix(b"#"), width) {
         (Some(digits), Some(width)) => (digits, i64::from(width)),

@@ -52,7 +52,7 @@ pub(super) struct Wire {
     events: BTreeMap<usize, Vec<(Token, Ready)>>,
 }
 
-/// Who is told of events, and of which.
+/// The source that gets events, and of which kind.
 #[derive(Clone, Copy)]
 pub(super) struct Watcher {
     pub worker: usize,
@@ -276,8 +276,8 @@ impl Wire {
         }
     }
 
-    /// Sets who is told of the events of a stream that reads one direction and writes another. What
-    /// is possible already is told at once.
+    /// Sets the source that gets the events of a stream, which reads one direction and writes
+    /// another. What is possible already is reported at once.
     pub fn watch(&mut self, reads: PipeId, writes: PipeId, watcher: Option<Watcher>) {
         let mut ready = Ready::default();
         if let Some(pipe) = self.pipes.get_mut(&reads) {
