@@ -20,6 +20,9 @@ const SHORT_NUMBER: usize = 5;
 const SHORT_ARRAY: usize = MOST_ARGS_UNAUTHENTICATED as usize;
 const SHORT_STRING: usize = LONGEST_ARG_UNAUTHENTICATED as usize;
 
+/// The most bytes, and arguments, whose memory a parser keeps between requests.
+const MOST_RECYCLED: usize = 64 * 1024;
+
 /// What a request may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -141,6 +144,20 @@ impl Parser {
             }
         };
         (self.take_requests(), error)
+    }
+
+    /// Takes the memory of requests that are done, for the next ones.
+    pub fn recycle(&mut self, requests: Requests) {
+        let (mut buffer, mut ranges, mut ends) = requests.into_parts();
+        if self.input.is_empty() && buffer.capacity() <= MOST_RECYCLED {
+            buffer.clear();
+            self.input = buffer;
+        }
+        if self.ranges.is_empty() && self.ends.is_empty() && ranges.capacity() <= MOST_RECYCLED {
+            ranges.clear();
+            ends.clear();
+            (self.ranges, self.ends) = (ranges, ends);
+        }
     }
 
     fn step(&mut self) -> Result<Progress, ProtocolError> {
