@@ -12,13 +12,13 @@
 //!
 //! A running task gets a body back that would have to be a task, as it must not wait for one.
 
-use super::access::{AccessSet, ObjectAccess};
-use super::entry::try_enter;
+use super::access::{AccessSet, ObjectAccess, value_of};
+use super::entry::{leave, mend, poison, try_enter};
 use super::grant::Grant;
 use super::handle::Handle;
-use super::multi_object::{FixedList, ObjectGrants, ObjectList, leave_first, mend_all, poison_all};
+use super::multi_object::{ObjectGrants, ObjectList, leave_first, mend_all, poison_all};
 use super::{JoinError, Payload, TaskBuilder, catch, quietly, throw};
-use crate::object::FreeWord;
+use crate::object::{FreeWord, Header, Primitive};
 use crate::scheduler::{Context, Runtime, RuntimeState};
 use crate::sync::Backoff;
 use alloc::sync::Arc;
@@ -270,21 +270,34 @@ where
     G: Grant,
     F: for<'v> FnOnce(G::View<'v>) -> R,
 {
-    let mut body = Some(body);
-    let list = FixedList::new([target]);
-    let outcome = call_in_place::<(G,), _, R>(shared, &list, |(view,)| {
-        let body = body.take().expect("a body runs once");
-        body(view)
-    });
-    let refused = match outcome {
-        InPlace::Ran(outcome) => return InPlace::Ran(outcome),
-        InPlace::Refused(error, _) => Some(error),
-        InPlace::Busy(_) => None,
-    };
-    let body = body.take().expect("the body has not run");
-    match refused {
-        Some(error) => InPlace::Refused(error, body),
-        None => InPlace::Busy(body),
+    target.check(shared);
+    let (reference, primitive) = (target.reference, target.reference.primitive());
+    if target.runtime == 0 || primitive.is_sequenced() || shared.platform.is_simulated() {
+        return InPlace::Busy(body);
+    }
+    // SAFETY: the caller borrows the object, which is no link: it is alive, and of its class. It is
+    // entered in its mode until `leave`.
+    unsafe {
+        let header = reference.header();
+        match enter_one(shared.free_word, header, &target) {
+            Ok(true) => {}
+            Ok(false) => return InPlace::Busy(body),
+            Err(error) => return InPlace::Refused(error, body),
+        }
+        let value = value_of::<G::Class>(reference);
+        let mut local = G::copy(value);
+        let outcome = catch(|| body(G::view(value, &mut local)));
+        match &outcome {
+            Ok(_) if G::WRITE => {
+                G::publish(value, local);
+                mend(reference);
+            }
+            Ok(_) => {}
+            Err(_) if G::IN_PLACE => poison(reference),
+            Err(_) => {}
+        }
+        leave(header, primitive, G::WRITE);
+        InPlace::Ran(outcome)
     }
 }
 
@@ -303,24 +316,46 @@ unsafe fn enter_all(free_word: FreeWord, list: &impl ObjectList) -> Result<bool,
         let target = list.targets()[list.nth(nth)];
         // SAFETY: alive by this function's contract; the objects before this one are entered.
         unsafe {
-            let header = target.reference.header();
-            let mut backoff = Backoff::new();
-            while !try_enter(header, target.reference.primitive(), target.write) {
-                if backoff.is_at_milestone() {
-                    leave_first(list, if planted!("call-keeps-latches") { 0 } else { nth });
-                    return Ok(false);
-                }
-                backoff.wait();
-            }
-            match header.failure(free_word) {
-                None => {}
-                Some(JoinError::Poisoned) if target.reference.is_even_poisoned() => {}
-                Some(error) => {
-                    leave_first(list, nth + 1);
-                    return Err(error);
-                }
+            let entered = enter_one(free_word, target.reference.header(), &target);
+            if !matches!(entered, Ok(true)) {
+                leave_first(list, if planted!("call-keeps-latches") { 0 } else { nth });
+                return entered;
             }
         }
     }
     Ok(true)
+}
+
+/// Enters an object that has a latch. Returns false if it is not free in time.
+///
+/// # Errors
+///
+/// If it is poisoned and the call does not enter it even so. It is not entered then.
+#[inline]
+fn enter_one(free_word: FreeWord, header: &Header, target: &ObjectAccess) -> Result<bool, JoinError> {
+    let primitive = target.reference.primitive();
+    if !try_enter(header, primitive, target.write) && !wait_to_enter(header, primitive, target.write) {
+        return Ok(false);
+    }
+    match header.failure(free_word) {
+        None => Ok(true),
+        Some(JoinError::Poisoned) if target.reference.is_even_poisoned() => Ok(true),
+        Some(error) => {
+            leave(header, primitive, target.write);
+            Err(error)
+        }
+    }
+}
+
+/// Waits for an object as long as a change of threads takes. Returns true if it was entered.
+#[cold]
+fn wait_to_enter(header: &Header, primitive: Primitive, write: bool) -> bool {
+    let mut backoff = Backoff::new();
+    while !backoff.is_at_milestone() {
+        backoff.wait();
+        if try_enter(header, primitive, write) {
+            return true;
+        }
+    }
+    false
 }
