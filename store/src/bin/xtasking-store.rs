@@ -16,6 +16,9 @@ use xtasking_store::Engine;
 use xtasking_store::net::Service;
 use xtasking_store::server::{Setting, SettingError, Settings};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     match run(&command().get_matches()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -220,11 +220,13 @@ impl Inner {
 
     /// Passes effects to the function that follows them.
     pub(super) fn report(&self, effects: &Effects) {
-        self.server.statistics.count_changes(effects.changes());
+        if effects.is_empty() {
+            return;
+        }
         if self.server.notifies() {
             effects.events.iter().for_each(|event| self.server.notify(event));
         }
-        if let Some(follow) = self.on_effects.as_ref().filter(|_| !effects.is_empty()) {
+        if let Some(follow) = &self.on_effects {
             follow(effects);
         }
     }

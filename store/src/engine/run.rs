@@ -114,6 +114,7 @@ impl<'v> Body<'v> {
         let executed = execute(command, &mut call);
         self.turn.calls.add_keys(self.keys.take_counts());
         if !self.turn.effects.is_untouched() {
+            self.turn.calls.add_changes(self.turn.effects.changes());
             self.inner.report(&self.turn.effects);
             self.turn.effects.clear();
         }

@@ -16,6 +16,11 @@ impl Entry {
         Self(with_content(value, |content| Block::new(key, content, expires_at, seconds(now))))
     }
 
+    /// Makes an entry with a string: the text of an integer becomes one.
+    pub(super) fn of_text(key: &[u8], text: &[u8], expires_at: Option<u64>, now: u64) -> Self {
+        Self(Block::new(key, content_of(text), expires_at, seconds(now)))
+    }
+
     /// Returns the key.
     #[inline]
     pub fn key(&self) -> &[u8] {
@@ -48,6 +53,11 @@ impl Entry {
     /// Replaces the value.
     pub(super) fn set_value(&mut self, value: Value) {
         with_content(value, |content| self.0.replace(content));
+    }
+
+    /// Replaces the value by a string: the text of an integer becomes one.
+    pub(super) fn set_text(&mut self, text: &[u8]) {
+        self.0.replace(content_of(text));
     }
 
     /// Returns the value, without the key.
@@ -120,6 +130,11 @@ fn with_content<R>(value: Value, then: impl FnOnce(Content<'_, Value>) -> R) -> 
         Value::String(StringValue::Fixed(bytes)) => then(Content::Bytes(&bytes)),
         other => then(Content::Value(other)),
     }
+}
+
+/// Returns the content of a block with a string.
+fn content_of(text: &[u8]) -> Content<'_, Value> {
+    StringValue::parse(text).map_or(Content::Bytes(text), Content::Integer)
 }
 
 /// Seconds since 1970, which fit until 2106.

@@ -184,25 +184,51 @@ impl<'v> Keys<'v> {
 
     /// Sets the value of a key, and when it expires.
     pub fn put_until(&mut self, key: &[u8], value: Value, expires_at: Option<u64>) {
+        let (value, now) = (Cell::new(Some(value)), self.now);
+        let take = || value.take().expect("a value is put once");
+        self.put_by(
+            key,
+            expires_at,
+            |entry| entry.set_value(take()),
+            || Entry::new(key, take(), expires_at, now),
+        );
+    }
+
+    /// Sets a key to a string as SET does (the text of an integer becomes one), and when it
+    /// expires.
+    pub fn put_text(&mut self, key: &[u8], text: &[u8], expires_at: Option<u64>) {
+        let now = self.now;
+        self.put_by(
+            key,
+            expires_at,
+            |entry| entry.set_text(text),
+            || Entry::of_text(key, text, expires_at, now),
+        );
+    }
+
+    #[inline]
+    fn put_by(
+        &mut self,
+        key: &[u8],
+        expires_at: Option<u64>,
+        set: impl FnOnce(&mut Entry),
+        make: impl FnOnce() -> Entry,
+    ) {
         let (hash, at) = self.locate(key);
         let (database, now, layout) = (self.database, self.now, self.layout);
-        let shard = &mut *self.held[at];
-        let table = &mut shard.databases[database].table;
+        let table = &mut self.held[at].databases[database].table;
         match table.find_mut(hash, key) {
             Some(entry) => {
                 if entry.is_expired(now) && !planted!("overwritten-expiry-untold") {
                     self.expired.push(Expired { database, key: key.into() });
                 }
-                entry.set_value(value);
+                set(entry);
                 entry.touch(now);
                 if entry.expires_at() != expires_at {
                     table.set_expiry(hash, key, expires_at);
                 }
             }
-            None => {
-                let entry = Entry::new(key, value, expires_at, now);
-                table.insert(hash, entry, |key| layout.hash(key));
-            }
+            None => _ = table.insert(hash, make(), |key| layout.hash(key)),
         }
     }
 
