@@ -41,10 +41,10 @@ impl Context {
     /// does not wait for them.
     ///
     /// ```
-    /// use xtasking::{Lines, Runtime, primitive::SpinLatch};
+    /// use xtasking::{Object, Runtime, primitive::SpinLatch, task::Lines};
     ///
     /// let rt = Runtime::builder().workers(2).build()?;
-    /// let rows = |first: u64| rt.plain((first..first + 1000).collect::<Vec<u64>>()).pin(SpinLatch);
+    /// let rows = |first| rt.plain((first..first + 1000).collect::<Vec<u64>>()).pin(SpinLatch);
     /// let tables: Vec<_> = (0..16).map(|table| rows(table * 1000).build()).collect();
     /// let sum = rt.task(()).submit(move |(), cx| {
     ///     // First all lines, so that the processor waits for them at the same time.
@@ -52,8 +52,8 @@ impl Context {
     ///         let lines = cx.task(table.write()).try_call(|rows| Lines::of(&rows[500]));
     ///         cx.fetch(lines.unwrap_or_default());
     ///     }
-    ///     let rows = tables.iter().map(|table| cx.task(table.write()).try_call(|rows| rows[500]));
-    ///     rows.map(|row| row.unwrap_or_default()).sum::<u64>()
+    ///     let row = |table| cx.task(Object::write(table)).try_call(|rows| rows[500]).unwrap_or(0);
+    ///     tables.iter().map(row).sum::<u64>()
     /// });
     /// assert_eq!(sum.join()?, (0..16).map(|table| table * 1000 + 500).sum());
     /// # Ok::<(), Box<dyn std::error::Error>>(())

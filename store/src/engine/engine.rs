@@ -136,6 +136,7 @@ impl Engine {
     }
 
     /// Drops the requests of blocked sessions, as the runtime ends: nothing will serve them.
+    #[cfg(feature = "net")]
     pub(crate) fn abandon_waits(&self) {
         drop(self.inner.blocked.take_all());
     }

@@ -1,7 +1,7 @@
 //! Buckets: the entries of a segment, a cache line of eight pointers each.
 
 use super::Entry;
-use xtasking::Lines;
+use xtasking::task::Lines;
 
 /// The entries of a bucket.
 const SLOTS: usize = 8;

@@ -4,7 +4,7 @@ use super::block::{Block, Content};
 use crate::value::{StringRef, StringValue, Value, ValueRef};
 use std::mem;
 use std::sync::atomic::Ordering;
-use xtasking::Lines;
+use xtasking::task::Lines;
 
 /// A key, its value, when it expires and when it was last accessed: one block of memory, if the
 /// value is a number or bytes that are replaced as a whole.

@@ -7,7 +7,7 @@
 
 use super::Entry;
 use super::bucket::Buckets;
-use xtasking::Lines;
+use xtasking::task::Lines;
 
 /// The entries of a segment; then it is split.
 const MOST_ENTRIES: usize = 112;
