@@ -6,7 +6,7 @@
 //! | [`ListAccess`], [`ReadOrWrite`], [`ReadOrWriteLink`] | lists of accesses |
 //! | [`ReadOrWriteView`] | what the body gets of a [`ReadOrWrite`] |
 //! | [`Call`] | the result of [`call`](crate::TaskBuilder::call) |
-//! | [`Lines`] | cache lines that a running task will touch: see [`fetch`](crate::Context::fetch) |
+//! | [`Lines`] | cache lines that a running task will touch |
 //! | [`PanicPayload`] | the payload in [`JoinError::Panicked`] |
 //! | [`ScopedTask`] | a task in a [scope](crate::TaskScope) |
 //! | [`Spawner`] | a [`Runtime`](crate::Runtime) or a [`Context`](crate::Context) |

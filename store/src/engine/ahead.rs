@@ -8,7 +8,6 @@ use crate::command::{Command, KeyPositions, resolve};
 use crate::keyspace::{Layout, Shard};
 use crate::resp::Requests;
 use smallvec::SmallVec;
-use xtasking::task::Lines;
 use xtasking::{Context, Object, Shared};
 
 /// The most requests at a time.
@@ -87,13 +86,11 @@ impl<'k> Ahead<'k> {
         let keys = || self.requests.iter().filter_map(|known| known.key);
         for key in keys() {
             let shard = cx.task(self.shards[key.shard].read());
-            let lines = shard.try_call(|shard| shard.lines(database, key.hash));
-            cx.fetch(lines.unwrap_or(Lines::NONE));
+            _ = shard.try_call(|shard| shard.lines(database, key.hash).fetch());
         }
         for key in keys() {
             let shard = cx.task(self.shards[key.shard].read());
-            let lines = shard.try_call(|shard| shard.lines_of_entry(database, key.hash));
-            cx.fetch(lines.unwrap_or(Lines::NONE));
+            _ = shard.try_call(|shard| shard.lines_of_entry(database, key.hash).fetch());
         }
     }
 }

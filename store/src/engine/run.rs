@@ -7,7 +7,7 @@ use super::plan::runs_now;
 use super::serve::serve_ready;
 use super::turn::Turn;
 use crate::command::{
-    Block, Call, Command, Executed, check_access, check_listening, execute, find_named, resolve,
+    Block, Call, Command, Executed, KeyPositions, check_access, check_listening, execute, find_named, resolve,
 };
 use crate::keyspace::{HeldShards, Keys, Waiting};
 use crate::resp::Args;
@@ -108,6 +108,11 @@ impl<'v> Body<'v> {
             effects: &mut self.turn.effects,
             ready,
         };
+        if let KeyPositions::Range { first, last: -1, step } = command.keys
+            && call.args.len() > first + step
+        {
+            call.keys.fetch(call.args.skip(first).iter().step_by(step));
+        }
         if let (Some(hash), Some(key)) = (self.turn.hash.take(), call.args.get(1)) {
             call.keys.note_hash(key, hash);
         }

@@ -113,6 +113,14 @@ impl<'v> Keys<'v> {
         (hash, at.expect("the command's key positions name each key that it accesses"))
     }
 
+    /// Begins to fetch what the command will touch of these keys.
+    pub(crate) fn fetch<'k>(&self, keys: impl Iterator<Item = &'k [u8]> + Clone) {
+        let places = || keys.clone().map(|key| self.locate(key));
+        let table = |at: usize| &self.held[at].databases[self.database].table;
+        places().for_each(|(hash, at)| table(at).lines(hash).fetch());
+        places().for_each(|(hash, at)| table(at).lines_of_entry(hash).fetch());
+    }
+
     /// Finds the entry of a key that has not expired, without noting an access.
     pub fn peek(&self, key: &[u8]) -> Option<&Entry> {
         let (hash, at) = self.locate(key);
