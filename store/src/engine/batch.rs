@@ -24,7 +24,7 @@ const BYTES_OF_REPLY: usize = 16;
 #[non_exhaustive]
 pub struct Finished {
     /// The session, for the next requests.
-    pub session: Session,
+    pub session: Box<Session>,
     /// The replies, in the order of the requests, as bytes to be sent.
     pub replies: Vec<u8>,
     /// The requests, whose memory a [parser can use again](crate::resp::Parser::recycle).
@@ -50,7 +50,7 @@ impl<F: FnOnce(Finished, &mut Context) + Send + 'static> Completion for F {
 /// Requests of a session that are under way.
 pub(super) struct Batch {
     pub(super) inner: Arc<Inner>,
-    pub(super) session: Session,
+    pub(super) session: Box<Session>,
     pub(super) requests: Requests,
     /// The first request that is not done.
     pub(super) next: usize,
@@ -73,7 +73,7 @@ enum Came {
 impl Batch {
     pub(super) fn new(
         inner: Arc<Inner>,
-        session: Session,
+        session: Box<Session>,
         requests: Requests,
         then: Box<dyn Completion>,
     ) -> Box<Self> {
@@ -109,13 +109,14 @@ impl Batch {
     }
 
     fn take_turn(mut self: Box<Self>, inner: &Arc<Inner>, turn: &mut Turn, cx: &mut Context) -> Came {
-        let mut ahead = Ahead::new(&inner.shards, &inner.layout);
+        let mut ahead = Ahead::new(&inner.shards, &inner.layout, self.session.last_command);
         let end = self.next + MOST_REQUESTS;
         while self.next < end {
             if self.is_done() {
                 return Came::ToTheEnd(self);
             }
             let known = ahead.get(&self.requests, self.next, self.session.database, cx);
+            self.session.last_command = known.command;
             if turn.try_read(inner, &known, &mut self, cx) {
                 continue;
             }

@@ -67,12 +67,13 @@ impl Engine {
     }
 
     /// Opens a session for a client at this address, and lists it among the clients.
-    pub fn session(&self, address: &str) -> Session {
+    pub fn session(&self, address: &str) -> Box<Session> {
         // Relaxed: only the number has to be one of its own.
         let id = self.inner.next_session.fetch_add(1, Ordering::Relaxed);
         let now = self.inner.now();
         let client = self.inner.server.clients.open(id, address, now);
-        let mut session = Session::new(client, self.inner.seed ^ id.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let seed = self.inner.seed ^ id.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut session = Box::new(Session::new(client, seed));
         session.is_authenticated = !self.inner.server.settings.needs_password();
         self.inner.server.statistics.count_connection();
         session
@@ -87,7 +88,7 @@ impl Engine {
     /// is a task that calls `then`, perhaps inside of shards: it should only hand the replies over.
     ///
     /// `spawner` is the runtime, or the context of a task; in a task see also [`run`](Self::run).
-    pub fn submit<S, F>(&self, spawner: S, session: Session, requests: Requests, then: F)
+    pub fn submit<S, F>(&self, spawner: S, session: Box<Session>, requests: Requests, then: F)
     where
         S: Spawner,
         F: FnOnce(Finished, &mut Context) + Send + 'static,
@@ -102,7 +103,7 @@ impl Engine {
     pub fn run(
         &self,
         cx: &mut Context,
-        session: Session,
+        session: Box<Session>,
         requests: Requests,
         then: impl Completion,
     ) -> Option<Finished> {
@@ -114,7 +115,7 @@ impl Engine {
 
     /// Ends a session that is not under way. It watches no keys and listens to no channel any more,
     /// and is not listed.
-    pub fn close<S: Spawner>(&self, spawner: S, mut session: Session) {
+    pub fn close<S: Spawner>(&self, spawner: S, mut session: Box<Session>) {
         self.inner.server.clients.close(session.id());
         session.unsubscribe_all(&self.inner.server.channels);
         session.transaction = None;
