@@ -5,6 +5,7 @@ use super::plan::{Plan, plan};
 use super::run::Body;
 use crate::command::Command;
 use crate::keyspace::HeldShards;
+use crate::log::Dependence;
 use crate::resp::{Reply, Requests};
 use crate::session::Session;
 use std::fmt;
@@ -33,13 +34,16 @@ pub(super) struct Batch {
     /// The first request that is not done.
     pub(super) next: usize,
     pub(super) reply: Reply,
+    /// What the replies depend on in the log.
+    pub(super) dependence: Dependence,
     then: Then,
 }
 
 impl Batch {
     pub(super) fn new(inner: Arc<Inner>, session: Session, requests: Requests, then: Then) -> Box<Self> {
         let reply = Reply::new(session.protocol);
-        Box::new(Self { inner, session, requests, next: 0, reply, then })
+        let dependence = Dependence::default();
+        Box::new(Self { inner, session, requests, next: 0, reply, dependence, then })
     }
 
     /// Runs the next requests: at once as long as they need no shards, else in a task.
@@ -53,7 +57,7 @@ impl Batch {
                 return self.spawn(plan, cx);
             }
             let inner = self.inner.clone();
-            let mut body = Body::new(&inner, HeldShards::None);
+            let mut body = Body::new(&inner, HeldShards::None, cx);
             let batch = body.run(self, &plan.commands);
             body.finish(cx);
             match batch {
@@ -96,7 +100,7 @@ impl Batch {
         cx: &mut Context,
     ) {
         let inner = self.inner.clone();
-        let mut body = Body::new(&inner, held);
+        let mut body = Body::new(&inner, held, cx);
         let batch = body.run(self, commands);
         body.finish(cx);
         if let Some(batch) = batch {
@@ -104,7 +108,12 @@ impl Batch {
         }
     }
 
-    pub(super) fn finish(self: Box<Self>, cx: &mut Context) {
+    fn finish(self: Box<Self>, cx: &mut Context) {
+        if self.dependence.epoch > 0 { self.finish_logged(cx) } else { self.reply(cx) }
+    }
+
+    /// Passes the session and the replies on.
+    pub(super) fn reply(self: Box<Self>, cx: &mut Context) {
         let Self { session, reply, then, .. } = *self;
         then(Finished { session, replies: reply.into_bytes() }, cx);
     }

@@ -138,7 +138,7 @@ impl Inner {
         normalize(&mut shards);
         let inner = self.clone();
         self.spawn_on(spawner, shards, move |held, cx| {
-            let mut body = Body::new(&inner, held);
+            let mut body = Body::new(&inner, held, cx);
             body.end_wait(parked, how);
             body.finish(cx);
         });

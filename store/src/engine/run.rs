@@ -21,6 +21,7 @@ pub(super) struct Body<'v> {
     pub(super) inner: &'v Arc<Inner>,
     pub(super) keys: Keys<'v>,
     pub(super) now: u64,
+    pub(super) worker: usize,
     /// Batches that waited and were served. They go on when the task has done its own.
     #[expect(clippy::vec_box, reason = "a batch goes from task to task in its box")]
     pub(super) served: Vec<Box<Batch>>,
@@ -32,12 +33,13 @@ pub(super) struct Body<'v> {
 }
 
 impl<'v> Body<'v> {
-    pub(super) fn new(inner: &'v Arc<Inner>, held: HeldShards<'v>) -> Self {
+    pub(super) fn new(inner: &'v Arc<Inner>, held: HeldShards<'v>, cx: &Context) -> Self {
         let keys = Keys::new(&inner.layout, held);
         Self {
             inner,
             keys,
             now: inner.now(),
+            worker: cx.worker(),
             served: Vec::new(),
             errands: Vec::new(),
             calls: Calls::default(),
@@ -54,6 +56,7 @@ impl<'v> Body<'v> {
         for command in commands {
             let block = self.run_next(*command, &mut batch);
             if let Some(block) = block {
+                self.note_seen(&mut batch);
                 self.park(batch, block);
                 return None;
             }
@@ -65,6 +68,7 @@ impl<'v> Body<'v> {
                 break;
             }
         }
+        self.note_seen(&mut batch);
         self.publish(&batch.session);
         Some(batch)
     }
@@ -90,6 +94,7 @@ impl<'v> Body<'v> {
         let found = command.map_or_else(|| resolve(args), Ok).and_then(|command| {
             check_access(command, session.is_authenticated)?;
             check_listening(command, session)?;
+            self.inner.check_writable(command, session)?;
             Ok(command)
         });
         let before = reply.len();
@@ -129,7 +134,7 @@ impl<'v> Body<'v> {
         batch: &mut Batch,
         ready: Option<&[u8]>,
     ) -> Executed {
-        let Batch { session, requests, next, reply, .. } = batch;
+        let Batch { session, requests, next, reply, dependence, .. } = batch;
         let mut effects = self.inner.effects();
         self.keys.begin(session.database, self.now);
         let mut call = Call {
@@ -143,6 +148,7 @@ impl<'v> Body<'v> {
         };
         let executed = execute(command, &mut call);
         self.inner.report(&effects);
+        self.record(&effects, dependence);
         executed
     }
 

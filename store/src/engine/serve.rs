@@ -109,6 +109,7 @@ impl Body<'_> {
     /// `before`.
     fn let_go(&mut self, parked: Parked, before: usize) {
         let Parked { mut batch, block, ticket, database } = parked;
+        self.note_seen(&mut batch);
         batch.session.replies.apply(&mut batch.reply, before, false);
         batch.next += 1;
         self.served.push(batch);
@@ -129,15 +130,15 @@ impl Errand {
         let own = inner.clone();
         match self {
             Self::Serve { database, key, shards } => inner.spawn_on(cx, shards, move |held, cx| {
-                let mut body = Body::new(&own, held);
+                let mut body = Body::new(&own, held, cx);
                 serve_key(&mut body, database, &key);
                 serve_ready(&mut body);
                 body.finish(cx);
             }),
             Self::StopWaiting { database, key, ticket } => {
                 let shard = inner.layout.shard(&key);
-                inner.spawn_on(cx, [(shard, true)].into_iter().collect(), move |held, _| {
-                    let mut body = Body::new(&own, held);
+                inner.spawn_on(cx, [(shard, true)].into_iter().collect(), move |held, cx| {
+                    let mut body = Body::new(&own, held, cx);
                     body.keys.begin(database, body.now);
                     body.keys.stop_waiting(&key, ticket);
                 });

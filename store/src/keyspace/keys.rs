@@ -1,6 +1,6 @@
 //! What a command sees of the keyspace.
 
-use super::{Entry, Held, HeldShards, Layout};
+use super::{Entry, Held, HeldShards, Layout, Mark};
 use crate::value::Value;
 use std::cell::RefCell;
 
@@ -26,6 +26,8 @@ pub struct Keys<'v> {
     /// Expired keys that were met in shards that may be written. They are removed in the end: what
     /// is replayed must not find them.
     met: RefCell<Vec<Expired>>,
+    /// The last unit that the task has logged, and the last stamp that it has reserved.
+    pub(super) marked: Option<(Mark, u64)>,
 }
 
 /// A key that was removed because it had expired.
@@ -46,6 +48,7 @@ impl<'v> Keys<'v> {
             ready: Vec::new(),
             expired: Vec::new(),
             met: RefCell::default(),
+            marked: None,
         }
     }
 

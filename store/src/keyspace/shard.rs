@@ -1,6 +1,6 @@
 //! A shard: one object of the runtime.
 
-use super::Table;
+use super::{Mark, Table};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Shard {
     pub(super) databases: Box<[Database]>,
     pub(crate) statistics: ShardStatistics,
+    /// The last unit in the log that may have changed it.
+    pub(super) mark: Mark,
 }
 
 /// One database's part of a shard.
@@ -82,7 +84,7 @@ impl Shard {
     /// Makes an empty shard for this many databases.
     pub fn new(databases: usize) -> Self {
         let databases = (0..databases).map(|_| Database::default()).collect();
-        Self { databases, statistics: ShardStatistics::default() }
+        Self { databases, statistics: ShardStatistics::default(), mark: Mark::default() }
     }
 
     /// Returns the number of keys in a database, and of those that have an expiry.

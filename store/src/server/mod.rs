@@ -26,6 +26,9 @@ pub use clients::{ClientInfo, ClientState, Clients, Unblock};
 pub use settings::{Setting, SettingError, SettingKind, SettingSpec, Settings};
 pub use statistics::{CommandCounts, Statistics};
 
+use crate::log::Log;
+use std::sync::OnceLock;
+
 /// The version of Redis whose replies the store gives.
 pub const REDIS_VERSION: &str = "7.0.15";
 
@@ -48,4 +51,6 @@ pub struct Server {
     pub databases: usize,
     /// The number of workers of the runtime.
     pub workers: usize,
+    /// What is changed is written there, unless it is empty.
+    pub(crate) log: OnceLock<Log>,
 }
