@@ -3,9 +3,9 @@
 use super::error::OpenError;
 use super::options::{Options, PolicySource, Recovered};
 use super::recovery::{Replay, recover};
-use super::shared::{Appended, Shared};
+use super::shared::{Appended, Health, Shared};
 use super::waiting::{Dependence, Outcome, Waiter};
-use super::writer::{Flush, Writer};
+use super::writer::{Closed, Flush, Writer};
 use crate::resp::Requests;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -136,9 +136,9 @@ impl Log {
         lock(&self.owner.writing).finish()
     }
 
-    /// Ends the thread, and writes and syncs all that was appended. To be called when the runtime
-    /// has ended. Without it the thread does the same after the last handle is dropped, and nothing
-    /// waits for it.
+    /// Ends the thread, writes and syncs all that was appended, and lets go of the disk. Commands
+    /// that write are refused from then on. To be called when the runtime has ended. Without it the
+    /// thread does the same after the last handle is dropped, and nothing waits for it.
     ///
     /// # Errors
     ///
@@ -148,8 +148,12 @@ impl Log {
         let thread = lock(&self.owner.thread).take();
         // A thread that has panicked has written what it could.
         _ = thread.map(JoinHandle::join);
-        self.abandon();
-        self.sync()
+        let mut writing = lock(&self.owner.writing);
+        let finished = writing.finish();
+        self.shared().set_health(Health::Dead, "the log is closed");
+        *writing = Box::new(Closed);
+        self.shared().release();
+        finished
     }
 
     /// Drops the batches that wait for the disk, as the runtime ends.

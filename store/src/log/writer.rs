@@ -30,6 +30,25 @@ pub(super) trait Flush: Send {
     fn remove_before(&mut self, epoch: u64) -> io::Result<()>;
 }
 
+/// In place of the writer of a log that was closed.
+pub(super) struct Closed;
+
+impl Flush for Closed {
+    fn step(&mut self) {}
+
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn rotate(&mut self) -> io::Result<u64> {
+        Err(io::Error::other("the log is closed"))
+    }
+
+    fn remove_before(&mut self, _: u64) -> io::Result<()> {
+        Err(io::Error::other("the log is closed"))
+    }
+}
+
 /// Writes what the workers have appended.
 pub(super) struct Writer<D: Disk> {
     shared: Arc<Shared>,
