@@ -6,7 +6,7 @@ use super::engine::{Clock, EffectsHook, Inner};
 use crate::command::Effects;
 use crate::keyspace::{Layout, Shard};
 use crate::log::{Log, OpenError, Options, PolicySource, Replay};
-use crate::server::{Channels, Clients, CloseHook, MessageHook, Server, Setting, Settings, Statistics};
+use crate::server::{Channels, Clients, CloseHook, MessageHook, Server, Setting, Settings, ShutdownHook, Statistics};
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, OnceLock};
@@ -26,6 +26,7 @@ pub struct Builder {
     on_effects: Option<EffectsHook>,
     on_close: Option<CloseHook>,
     on_message: Option<MessageHook>,
+    on_shutdown: Option<ShutdownHook>,
     settings: Vec<(String, String)>,
     log: Option<LogSource>,
 }
@@ -43,6 +44,7 @@ impl Default for Builder {
             on_effects: None,
             on_close: None,
             on_message: None,
+            on_shutdown: None,
             settings: Vec::new(),
             log: None,
         }
@@ -107,6 +109,13 @@ impl Builder {
     /// session is under way, when it is back.
     pub fn on_message(mut self, tell: impl Fn(u64) + Send + Sync + 'static) -> Self {
         self.on_message = Some(Box::new(tell));
+        self
+    }
+
+    /// Sets a function that begins to end the program: SHUTDOWN calls it. Default: SHUTDOWN is
+    /// refused.
+    pub fn on_shutdown(mut self, end: impl Fn() + Send + Sync + 'static) -> Self {
+        self.on_shutdown = Some(ShutdownHook(Box::new(end)));
         self
     }
 
@@ -178,6 +187,7 @@ impl Builder {
         let server = Server {
             settings,
             log: OnceLock::new(),
+            on_shutdown: self.on_shutdown,
             statistics: Statistics::default(),
             clients: Clients::new(self.on_close),
             channels: Channels::new(self.on_message),

@@ -7,10 +7,10 @@ use super::engine::Inner;
 use super::plan::runs_now;
 use super::serve::{Errand, serve_ready};
 use crate::command::{
-    Block, Call, Command, Executed, check_access, check_listening, execute, find_named, resolve,
+    Block, Call, Command, Executed, Flags, check_access, check_listening, execute, find_named, resolve,
 };
 use crate::keyspace::{HeldShards, Keys, Waiting};
-use crate::resp::Args;
+use crate::resp::{Args, Reply};
 use crate::server::CommandCounts;
 use crate::session::Session;
 use std::sync::Arc;
@@ -109,8 +109,7 @@ impl<'v> Body<'v> {
             }
             Ok(command) if !runs_now(command, session) => {
                 self.last_command = Some(command.name);
-                queue(session, args);
-                reply.simple("QUEUED");
+                queue(command, session, args, reply);
                 None
             }
             Ok(command) => {
@@ -180,8 +179,12 @@ impl<'v> Body<'v> {
 }
 
 /// Queues a request in the session's transaction.
-fn queue(session: &mut Session, args: Args<'_>) {
-    if let Some(transaction) = &mut session.transaction {
-        transaction.requests.push(args.iter());
+fn queue(command: &Command, session: &mut Session, args: Args<'_>, reply: &mut Reply) {
+    let Some(transaction) = &mut session.transaction else { return };
+    if command.flags.has(Flags::NO_MULTI) {
+        transaction.is_aborted = true;
+        return reply.error(b"ERR Command not allowed inside a transaction");
     }
+    transaction.requests.push(args.iter());
+    reply.simple("QUEUED");
 }

@@ -75,12 +75,13 @@ impl Clients {
             return;
         };
         let (action, requests) = draw(index, self.next, random);
+        let is_read = matches!(action, Action::Read { .. });
         one.entries.push(Entry { number: self.next, action, replied: None });
         self.next += 1;
         let (back, clock, log) = (one.session.clone(), clock.clone(), engine.log().cloned());
         engine.submit(rt, session, requests, move |finished, _| {
             // A store that cannot log serves readers nevertheless.
-            let is_sure = log.as_ref().is_none_or(|log| log.error().is_none());
+            let is_sure = !is_read || log.is_none_or(|log| log.error().is_none());
             let replies = if is_sure { text(&finished.replies) } else { "unsure".to_owned() };
             let now = *clock.lock().unwrap_or_else(PoisonError::into_inner);
             *back.lock().unwrap_or_else(PoisonError::into_inner) = Some((finished.session, replies, now));

@@ -7,11 +7,14 @@
 //! | `clients` | what its clients send, and what was promised to them |
 //! | `files` | files that are torn, corrupt or missing |
 //! | `failures` | a disk that is full, or fails |
+//! | `process` | the program, which is killed |
 
 mod clients;
 mod failures;
 mod files;
 mod life;
+#[cfg(all(unix, feature = "program"))]
+mod process;
 
 use xtasking_storage::{Disk, File, SimulatedDisk};
 use xtasking_store::engine::Client;
