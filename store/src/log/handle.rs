@@ -62,7 +62,7 @@ impl Log {
         })?;
         let (segments, recovered) = recover(disk, &mut options, replay)?;
         let Options { segment_bytes, backlog_bytes, has_thread, clock, .. } = options;
-        let shared = Arc::new(Shared::new(backlog_bytes, recovered.last_epoch, clock, policy, rt));
+        let shared = Arc::new(Shared::new(backlog_bytes, segments.current.before(), clock, policy, rt));
         let writer: Box<dyn Flush> = Box::new(Writer::new(shared.clone(), segments, segment_bytes, held));
         let writing = Arc::new(Mutex::new(writer));
         let thread = has_thread.then(|| start(&shared, &writing)).transpose();

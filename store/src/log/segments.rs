@@ -61,6 +61,12 @@ impl<F: File> Segment<F> {
         self.durable < self.len
     }
 
+    /// Returns the epoch before the next one: that is none of an earlier segment, even if this one
+    /// has lost its batches.
+    pub fn before(&self) -> u64 {
+        self.last_epoch.max(self.header.first.saturating_sub(1))
+    }
+
     /// Writes a batch. What an error has left of it is cut off, now or before the next batch.
     pub fn append(&mut self, batch: &mut Batch) -> io::Result<()> {
         self.cut_rest()?;

@@ -73,7 +73,7 @@ pub(super) struct Writer<D: Disk> {
 impl<D: Disk> Writer<D> {
     pub fn new(shared: Arc<Shared>, segments: Segments<D>, segment_limit: u64, lock: D::Lock) -> Self {
         let now = shared.now();
-        let collected = segments.current.last_epoch;
+        let collected = segments.current.before();
         shared.set_size(segments.size());
         Self {
             shared,
