@@ -1,6 +1,7 @@
 //! What a command changed, for those that follow: a log, and listeners to keyspace events.
 
-use crate::resp::{Args, Requests};
+use super::Commands;
+use crate::resp::Args;
 
 /// Kinds of keyspace events, as the setting `notify-keyspace-events` tells them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +40,8 @@ pub struct Event {
 /// What a command changed, or all commands of a transaction.
 #[derive(Debug, Default)]
 pub struct Effects {
-    /// The commands to replay, in order, each with its database. They are one unit.
-    pub commands: Vec<(usize, Requests)>,
+    /// The commands to replay. They are one unit.
+    pub commands: Commands,
     /// The events, in order.
     pub events: Vec<Event>,
     changes: u64,
@@ -72,7 +73,7 @@ impl Effects {
     /// Ends a command: it is replayed as it is if it changed something and said nothing else.
     pub(crate) fn end_command(&mut self, database: usize, args: Args<'_>) {
         if self.records_commands && !self.is_replaced && self.changes > self.before.0 {
-            self.commands.push((database, Requests::one(args.iter())));
+            self.commands.push(database, args.iter());
         }
     }
 
@@ -91,20 +92,27 @@ impl Effects {
     pub(super) fn replay<A: AsRef<[u8]>>(&mut self, database: usize, args: impl IntoIterator<Item = A>) {
         self.is_replaced = true;
         if self.records_commands {
-            self.commands.push((database, Requests::one(args)));
+            self.commands.push(database, args);
         }
     }
 
     /// Notes that a key was removed because it had expired. That is replayed before the command.
     pub(crate) fn note_expired(&mut self, database: usize, key: &[u8]) {
         if self.records_commands {
-            self.commands.insert(self.before.1, (database, Requests::one([&b"DEL"[..], key])));
+            self.commands.insert(self.before.1, database, [&b"DEL"[..], key]);
             self.before.1 += 1;
         }
         if self.records_events {
             let class = EventClass::Expired;
             self.events.push(Event { class, name: "expired", database, key: key.into() });
         }
+    }
+
+    /// Forgets what was collected, for the next unit.
+    pub(crate) fn clear(&mut self) {
+        self.commands.clear();
+        self.events.clear();
+        self.changes = 0;
     }
 
     /// Returns true if there is nothing to tell.

@@ -6,11 +6,13 @@ use super::engine::{Clock, EffectsHook, Inner};
 use crate::command::Effects;
 use crate::keyspace::{Layout, Shard};
 use crate::log::{Log, OpenError, Options, PolicySource, Replay};
-use crate::server::{Channels, Clients, CloseHook, MessageHook, Server, Setting, Settings, ShutdownHook, Statistics};
+use crate::server::{
+    Channels, Clients, CloseHook, MessageHook, Server, Setting, Settings, ShutdownHook, Statistics,
+};
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 use xtasking::Runtime;
 use xtasking::primitive::ReaderWriterLatch;

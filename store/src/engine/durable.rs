@@ -6,7 +6,7 @@ use super::engine::Inner;
 use super::run::Body;
 use crate::command::{Command, CommandError, Effects, Flags, resolve};
 use crate::keyspace::Keys;
-use crate::log::{Appended, Dependence, Outcome, Waiter};
+use crate::log::{Appended, Outcome, Waiter};
 use crate::resp::{Reply, count_replies};
 use crate::session::Session;
 use xtasking::Context;
@@ -35,7 +35,11 @@ impl Inner {
     /// Checks that what a command changes can be logged. A transaction that writes is aborted if
     /// not.
     #[inline]
-    pub(super) fn check_writable(&self, command: &Command, session: &mut Session) -> Result<(), CommandError> {
+    pub(super) fn check_writable(
+        &self,
+        command: &Command,
+        session: &mut Session,
+    ) -> Result<(), CommandError> {
         if self.server.log.get().is_none() {
             return Ok(());
         }
@@ -61,15 +65,6 @@ impl Inner {
 }
 
 impl Body<'_> {
-    /// Appends effects to the log, and notes it for the replies of their batch.
-    pub(super) fn record(&mut self, effects: &Effects, dependence: &mut Dependence) {
-        if let Some(appended) = self.inner.record(self.worker, effects, &mut self.keys) {
-            dependence.see(appended.mark.epoch);
-            dependence.has_written = true;
-            dependence.is_crowded |= appended.is_crowded;
-        }
-    }
-
     /// Notes that the replies of a batch may depend on all that was logged of the held shards.
     #[inline]
     pub(super) fn note_seen(&self, batch: &mut Batch) {

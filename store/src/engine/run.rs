@@ -7,7 +7,8 @@ use super::engine::Inner;
 use super::plan::runs_now;
 use super::serve::{Errand, serve_ready};
 use crate::command::{
-    Block, Call, Command, Executed, Flags, check_access, check_listening, execute, find_named, resolve,
+    Block, Call, Command, Effects, Executed, Flags, check_access, check_listening, execute, find_named,
+    resolve,
 };
 use crate::keyspace::{HeldShards, Keys, Waiting};
 use crate::resp::{Args, Reply};
@@ -22,6 +23,8 @@ pub(super) struct Body<'v> {
     pub(super) keys: Keys<'v>,
     pub(super) now: u64,
     pub(super) worker: usize,
+    /// What the running command changes.
+    effects: Effects,
     /// Batches that waited and were served. They go on when the task has done its own.
     #[expect(clippy::vec_box, reason = "a batch goes from task to task in its box")]
     pub(super) served: Vec<Box<Batch>>,
@@ -40,6 +43,7 @@ impl<'v> Body<'v> {
             keys,
             now: inner.now(),
             worker: cx.worker(),
+            effects: inner.effects(),
             served: Vec::new(),
             errands: Vec::new(),
             calls: Calls::default(),
@@ -134,7 +138,6 @@ impl<'v> Body<'v> {
         ready: Option<&[u8]>,
     ) -> Executed {
         let Batch { session, requests, next, reply, dependence, .. } = batch;
-        let mut effects = self.inner.effects();
         self.keys.begin(session.database, self.now);
         let mut call = Call {
             args: requests.args(*next),
@@ -142,12 +145,14 @@ impl<'v> Body<'v> {
             reply,
             session,
             server: &self.inner.server,
-            effects: &mut effects,
+            effects: &mut self.effects,
             ready,
         };
         let executed = execute(command, &mut call);
-        self.inner.report(&effects);
-        self.record(&effects, dependence);
+        self.inner.report(&self.effects);
+        let appended = self.inner.record(self.worker, &self.effects, &mut self.keys);
+        appended.into_iter().for_each(|appended| dependence.write(appended));
+        self.effects.clear();
         executed
     }
 

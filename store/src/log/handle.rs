@@ -6,7 +6,7 @@ use super::recovery::{Replay, recover};
 use super::shared::{Appended, Health, Shared};
 use super::waiting::{Dependence, Outcome, Waiter};
 use super::writer::{Closed, Flush, Writer};
-use crate::resp::Requests;
+use crate::command::Commands;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
@@ -161,7 +161,7 @@ impl Log {
         self.shared().abandon();
     }
 
-    pub(crate) fn append(&self, worker: usize, floor: u64, commands: &[(usize, Requests)]) -> Appended {
+    pub(crate) fn append(&self, worker: usize, floor: u64, commands: &Commands) -> Appended {
         self.shared().append(worker, floor, commands)
     }
 

@@ -2,7 +2,7 @@
 
 use super::units;
 use super::waiting::Waiting;
-use crate::resp::Requests;
+use crate::command::Commands;
 use std::mem;
 
 /// The buffer of a worker, in cache lines of its own. Its lock is contended by the thread that
@@ -33,7 +33,7 @@ const RECORD_HEADER: usize = 16;
 
 impl Lane {
     /// Appends a unit whose stamp has to be above `floor`. Returns the stamp.
-    pub fn append(&mut self, epoch: u64, floor: u64, commands: &[(usize, Requests)]) -> u64 {
+    pub fn append(&mut self, epoch: u64, floor: u64, commands: &Commands) -> u64 {
         let stamp = self.last_stamp.max(floor) + 1;
         self.last_stamp = stamp;
         if self.parts.last().is_none_or(|part| part.epoch != epoch) {
@@ -101,8 +101,10 @@ mod tests {
     use super::*;
     use crate::log::error::Malformed;
 
-    fn unit(key: u64) -> [(usize, Requests); 1] {
-        [(0, Requests::one(["DEL", &key.to_string()]))]
+    fn unit(key: u64) -> Commands {
+        let mut commands = Commands::default();
+        commands.push(0, ["DEL", &key.to_string()]);
+        commands
     }
 
     #[test]

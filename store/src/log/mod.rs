@@ -30,8 +30,8 @@ mod units;
 mod waiting;
 mod writer;
 
-pub use error::OpenError;
 pub(crate) use error::Malformed;
+pub use error::OpenError;
 pub use handle::Log;
 pub(crate) use options::PolicySource;
 pub use options::{Cut, Options, Progress, Recovered, SyncPolicy};

@@ -154,6 +154,7 @@ impl<D: Disk> Recovery<'_, D> {
         let header = header.ok_or_else(|| corrupt(&name, 0, "the header is not that of a segment"))?;
         self.check_start(&name, header)?;
         let mut read = Read { name, bytes, header, whole: SEGMENT_HEADER };
+        self.found.bytes += SEGMENT_HEADER as u64;
         self.replay_batches(&mut read)?;
         if read.whole < read.bytes.len() {
             self.cut(&read, is_last)?;

@@ -3,8 +3,8 @@
 use super::lane::{Lane, Part};
 use super::options::{Clock, PolicySource, SyncPolicy};
 use super::waiting::{Dependence, Outcome, Waiter, Waiting};
+use crate::command::Commands;
 use crate::keyspace::Mark;
-use crate::resp::Requests;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
@@ -106,7 +106,7 @@ impl Shared {
 
     /// Appends a unit. Its task holds the shards that the unit changes, and no unit that it depends
     /// on has a stamp above `floor`.
-    pub fn append(&self, worker: usize, floor: u64, commands: &[(usize, Requests)]) -> Appended {
+    pub fn append(&self, worker: usize, floor: u64, commands: &Commands) -> Appended {
         let mut lane = self.lane(worker);
         // Relaxed: see the field.
         let epoch = self.epoch.load(Ordering::Relaxed);
@@ -277,7 +277,8 @@ impl Shared {
     fn wake(&self) {
         // Relaxed: a sleeper sets the word before it locks the lanes to look for waits. So it sees
         // the wait, or its lock of the lane precedes the caller's, and the caller sees the word.
-        if self.is_asleep.swap(false, Ordering::Relaxed)
+        if self.is_asleep.load(Ordering::Relaxed)
+            && self.is_asleep.swap(false, Ordering::Relaxed)
             && let Some(thread) = self.thread.get()
         {
             thread.unpark();

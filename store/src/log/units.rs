@@ -4,6 +4,7 @@
 //! Numbers are in LEB128: seven bits a byte, the low ones first.
 
 use super::error::Malformed;
+use crate::command::Commands;
 use crate::resp::{Args, Requests};
 
 /// Appends a number.
@@ -36,11 +37,10 @@ fn take_length(bytes: &mut &[u8]) -> Result<usize, Malformed> {
 }
 
 /// Appends a unit: the number of its commands, and each with its database and its arguments.
-pub(super) fn encode(out: &mut Vec<u8>, commands: &[(usize, Requests)]) {
+pub(super) fn encode(out: &mut Vec<u8>, commands: &Commands) {
     put_number(out, commands.len() as u64);
-    for (database, command) in commands {
-        let args = command.args(0);
-        put_number(out, *database as u64);
+    for (database, args) in commands.iter() {
+        put_number(out, database as u64);
         put_number(out, args.len() as u64);
         for arg in args.iter() {
             put_number(out, arg.len() as u64);
@@ -84,26 +84,28 @@ mod tests {
     #[test]
     fn units_are_read_as_they_were_written() {
         let long = "x".repeat(300);
-        let unit = [
-            (0, Requests::one(["SET", "key", &long])),
-            (1000, Requests::one(["DEL", ""])),
-            (3, Requests::one(["FLUSHDB"])),
-        ];
+        let (mut unit, mut short) = (Commands::default(), Commands::default());
+        for (database, command) in
+            [(0, vec!["SET", "key", &long]), (1000, vec!["DEL", ""]), (3, vec!["FLUSHDB"])]
+        {
+            unit.push(database, command);
+        }
+        short.push(1, ["DEL", "key"]);
         let mut bytes = Vec::new();
         encode(&mut bytes, &unit);
-        encode(&mut bytes, &unit[..1]);
+        encode(&mut bytes, &short);
+        let shown =
+            |database: usize, args: Args<'_>| (database, args.iter().map(<[u8]>::to_vec).collect::<Vec<_>>());
         let mut read = Vec::new();
         let visit = |database, args: Args<'_>| {
-            read.push((database, args.iter().map(<[u8]>::to_vec).collect::<Vec<_>>()));
+            read.push(shown(database, args));
             Ok::<_, Malformed>(())
         };
         decode(&bytes, visit).unwrap();
-        let written = unit.iter().chain(&unit[..1]);
-        let written = written.map(|(database, command)| {
-            (*database, command.args(0).iter().map(<[u8]>::to_vec).collect::<Vec<_>>())
-        });
+        let written = unit.iter().chain(short.iter()).map(|(database, args)| shown(database, args));
         assert_eq!(read, written.collect::<Vec<_>>());
-        let cut = (1..bytes.len()).filter(|&len| decode(&bytes[..len], |_, _| Ok::<_, Malformed>(())).is_ok());
+        let cut =
+            (1..bytes.len()).filter(|&len| decode(&bytes[..len], |_, _| Ok::<_, Malformed>(())).is_ok());
         assert_eq!(cut.count(), 1, "only between the units");
     }
 }

@@ -1,5 +1,6 @@
 //! Batches that wait for the disk.
 
+use super::shared::Appended;
 use std::fmt;
 use xtasking::Context;
 
@@ -36,6 +37,13 @@ pub(super) struct Waiting {
 }
 
 impl Dependence {
+    /// Notes that the batch has appended a unit.
+    pub fn write(&mut self, appended: Appended) {
+        self.see(appended.mark.epoch);
+        self.has_written = true;
+        self.is_crowded |= appended.is_crowded;
+    }
+
     /// Notes that the batch has seen what was logged up to this epoch.
     pub fn see(&mut self, epoch: u64) {
         self.epoch = self.epoch.max(epoch);

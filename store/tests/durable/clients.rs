@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use xtasking::Runtime;
+use xtasking_store::Engine;
 use xtasking_store::engine::Client;
+use xtasking_store::log::SyncPolicy;
 use xtasking_store::resp::Requests;
 use xtasking_store::session::Session;
-use xtasking_store::Engine;
-use xtasking_store::log::SyncPolicy;
 use xtasking_testing::Random;
 
 pub const CLIENTS: usize = 4;
@@ -42,6 +42,9 @@ struct One {
     session: Arc<Mutex<Option<(Session, String, u64)>>>,
     entries: Vec<Entry>,
 }
+
+/// Where the element of a client's action is: list and index.
+type Positions = BTreeMap<(usize, u64), (u64, usize)>;
 
 /// All clients of a store, over all its lives.
 pub struct Clients {
@@ -105,8 +108,7 @@ impl Clients {
     /// Checks what a store has that was opened on the disk. From then on it is what was promised.
     pub fn check(&mut self, client: &mut Client, policy: SyncPolicy) -> Result<(), String> {
         let mut ask = |line: &str| text(&client.run(line.split(' ')).expect("a reply"));
-        let lists: Vec<_> =
-            (0..LISTS).map(|list| bulks(&ask(&format!("LRANGE list:{list} 0 -1")))).collect();
+        let lists: Vec<_> = (0..LISTS).map(|list| bulks(&ask(&format!("LRANGE list:{list} 0 -1")))).collect();
         let money = |reply: String| reply.lines().nth(1).map_or(0, |line| line.parse::<i64>().unwrap_or(0));
         let sum: i64 = (0..ACCOUNTS).map(|account| money(ask(&format!("GET account:{account}")))).sum();
         if sum != 0 {
@@ -152,8 +154,9 @@ impl Clients {
     }
 
     /// Checks that nothing is there that was lost before.
-    fn check_known(&self, found: &BTreeMap<(usize, u64), (u64, usize)>) -> Result<(), String> {
-        let known = |client: usize, number| self.all[client].entries.iter().any(|entry| entry.number == number);
+    fn check_known(&self, found: &Positions) -> Result<(), String> {
+        let known =
+            |client: usize, number| self.all[client].entries.iter().any(|entry| entry.number == number);
         match found.keys().find(|(client, number)| !known(*client, *number)) {
             Some((client, number)) => Err(format!("{client}:{number} has come back")),
             None => Ok(()),
@@ -174,7 +177,7 @@ impl One {
 
     /// Checks that what is found of a client's pushes is where the replies said, and that nothing
     /// acknowledged is missing before it. Returns when what is lost was acknowledged.
-    fn lost(&self, client: usize, found: &BTreeMap<(usize, u64), (u64, usize)>) -> Result<Vec<u64>, String> {
+    fn lost(&self, client: usize, found: &Positions) -> Result<Vec<u64>, String> {
         let mut lost = Vec::new();
         for Entry { number, action, replied } in &self.entries {
             let Action::Push { list } = action else { continue };
@@ -209,7 +212,7 @@ fn check_lost(lost: &[u64], policy: SyncPolicy) -> Result<(), String> {
 }
 
 /// Returns where each element of the lists is: list and index, by client and number.
-fn positions(lists: &[Vec<String>]) -> Result<BTreeMap<(usize, u64), (u64, usize)>, String> {
+fn positions(lists: &[Vec<String>]) -> Result<Positions, String> {
     let mut found = BTreeMap::new();
     for (list, elements) in lists.iter().enumerate() {
         for (at, element) in elements.iter().enumerate() {

@@ -49,7 +49,9 @@ fn a_full_disk_refuses_writes_until_there_is_room() {
     let store = Store::open(SimulatedDisk::new(1), "always");
     let mut client = store.engine.client();
     assert_eq!(run(&mut client, "SET kept 1"), "+OK\r\n");
-    store.disk.set_faults(Faults { capacity: Some(store.engine.log().unwrap().size() + 30), ..Faults::default() });
+    store
+        .disk
+        .set_faults(Faults { capacity: Some(store.engine.log().unwrap().size() + 30), ..Faults::default() });
     // It was executed, and its client learns that it is not durable.
     assert!(run(&mut client, "SET unsure 1").starts_with(REFUSED));
     // Later ones are not executed.
@@ -139,7 +141,10 @@ fn replies_do_not_wait_for_a_disk_that_need_not_be_synced() {
         assert_eq!(run(&mut client, "SET key 1"), "+OK\r\n");
         assert_eq!(run(&mut client, "CONFIG SET appendfsync always"), "+OK\r\n");
         assert_eq!(run(&mut client, "SET other 1"), "+OK\r\n");
-        assert_eq!(run(&mut client, "CONFIG GET appendfsync"), "*2\r\n$11\r\nappendfsync\r\n$6\r\nalways\r\n");
+        assert_eq!(
+            run(&mut client, "CONFIG GET appendfsync"),
+            "*2\r\n$11\r\nappendfsync\r\n$6\r\nalways\r\n"
+        );
         let mut disk = store.disk.clone();
         disk.cut_power();
         drop((client, store));

@@ -7,6 +7,9 @@
 //! | `clients` | what its clients send, and what was promised to them |
 //! | `files` | files that are torn, corrupt or missing |
 //! | `failures` | a disk that is full, or fails |
+//! | `waits` | which replies wait for the disk, and how long |
+//! | `replay` | what is there after a start |
+//! | `threads` | many threads, and a power cut |
 //! | `process` | the program, which is killed |
 
 mod clients;
@@ -15,6 +18,9 @@ mod files;
 mod life;
 #[cfg(all(unix, feature = "program"))]
 mod process;
+mod replay;
+mod threads;
+mod waits;
 
 use xtasking_storage::{Disk, File, SimulatedDisk};
 use xtasking_store::engine::Client;

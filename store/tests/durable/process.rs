@@ -214,7 +214,8 @@ fn a_log_that_cannot_be_opened_ends_the_program_with_the_reason() {
     let segment = names.filter(|path| path.file_name().unwrap() != "lock").max().unwrap();
     let mut bytes = std::fs::read(&segment).unwrap();
     std::fs::write(&segment, &bytes[..bytes.len() - 1]).unwrap();
-    let mut started = command(&scratch.0, "always").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut started =
+        command(&scratch.0, "always").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(started.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("listening at")));
     started.kill().unwrap();

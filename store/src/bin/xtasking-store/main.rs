@@ -99,7 +99,8 @@ fn end() {
 /// Returns the value that was chosen last, or the default.
 fn value_of(chosen: &[(String, String)], name: &str) -> String {
     let chosen = chosen.iter().rfind(|(known, _)| known == name).map(|(_, value)| value.as_str());
-    let default = || Settings::registry().iter().find(|spec| spec.name == name).map_or("", |spec| spec.default);
+    let default =
+        || Settings::registry().iter().find(|spec| spec.name == name).map_or("", |spec| spec.default);
     chosen.unwrap_or_else(default).to_owned()
 }
 
