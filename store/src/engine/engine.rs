@@ -129,7 +129,8 @@ impl Engine {
         self.inner.end_waits(spawner)
     }
 
-    /// Drops the requests of sessions that wait for keys or for the disk, as the runtime ends: nothing will serve them.
+    /// Drops the requests of sessions that wait for keys or for the disk, as the runtime ends:
+    /// nothing will serve them.
     pub(crate) fn abandon_waits(&self) {
         drop(self.inner.blocked.take_all());
         if let Some(log) = self.log() {

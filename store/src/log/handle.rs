@@ -97,8 +97,8 @@ impl Log {
     /// Ends an epoch, and returns the number of the next one. Does not wait.
     ///
     /// A task that holds all shards divides the log in that way: what was changed before is in
-    /// earlier epochs, and what is changed afterwards is not. A snapshot of that moment replaces the
-    /// epochs before the returned one: see [`Options::first_epoch`].
+    /// earlier epochs, and what is changed afterwards is not. A snapshot of that moment replaces
+    /// the epochs before the returned one: see [`Options::first_epoch`].
     pub fn begin_epoch(&self) -> u64 {
         self.shared().close_epoch() + 1
     }

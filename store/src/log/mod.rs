@@ -1,9 +1,9 @@
 //! The log of a store: what commands have changed is on the disk, and replayed at the next start.
 //!
 //! A worker appends the effects of a command to a buffer of its own, while its task holds the
-//! shards. A thread writes the buffers to a file, and syncs it. Batches wait for that as the setting
-//! `appendfsync` says, and no worker does. `docs/explanation/log.md` has the format, and says why
-//! what is replayed is consistent.
+//! shards. A thread writes the buffers to a file, and syncs it. Batches wait for that as the
+//! setting `appendfsync` says, and no worker does. `docs/explanation/log.md` has the format, and
+//! says why what is replayed is consistent.
 //!
 //! | file | contents |
 //! |---|---|

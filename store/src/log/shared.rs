@@ -132,8 +132,8 @@ impl Shared {
         self.written.store(epoch, Ordering::Release);
     }
 
-    /// Notes that all units up to an epoch are durable, and that later ones were not appended before
-    /// `since`.
+    /// Notes that all units up to an epoch are durable, and that later ones were not appended
+    /// before `since`.
     pub fn set_durable(&self, epoch: u64, since: u64) {
         // Relaxed: it bounds a time, and orders nothing.
         self.acknowledge_until.store(since + 1000, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Files that are torn, corrupt or missing: an end that is torn is cut off, and all else is refused.
+//! Files that are torn, corrupt or missing: a torn end is cut off, and all else is refused.
 
 use super::{builder, contents, open, run, segments};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,5 +1,5 @@
-//! A store on a disk that fails by seed, from its start to its end, several times. All of it runs in
-//! one thread, so a seed says what happens.
+//! A store on a disk that fails by seed, from its start to its end, several times. All of it runs
+//! in one thread, so a seed says what happens.
 
 use super::builder;
 use super::clients::Clients;

@@ -43,7 +43,7 @@ pub fn report(log: &Log) {
     let found = log.recovered();
     if let Some(cut) = &found.cut {
         eprintln!(
-            "xtasking-store: the end of {} was torn: {} bytes were cut off after byte {}, which is the end of epoch {}",
+            "xtasking-store: the end of {} was torn: {} bytes were cut off after byte {}, the end of epoch {}",
             cut.file, cut.bytes, cut.offset, cut.epoch
         );
     }
