@@ -3,6 +3,7 @@
 use super::{builder, engine, run, runtime};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
+use xtasking_store::resp::Requests;
 
 /// Returns the bulk strings of a reply.
 fn elements(reply: &str) -> Vec<&str> {

@@ -11,7 +11,7 @@ use xtasking_testing::{Random, side_by_side, watchdog};
 const THREADS: u64 = 4;
 
 /// Writes until a reply is an error. Returns what was acknowledged.
-fn write(engine: &xtasking_store::Engine, thread: u64, round: u64) -> Vec<String> {
+fn write(engine: &xtasking_store::Engine, thread: u64, round: u32) -> Vec<String> {
     let (mut client, mut acknowledged) = (engine.client(), Vec::new());
     let mut random = Random(thread);
     for number in 0..100_000 {
@@ -43,7 +43,7 @@ fn threads_lose_nothing_in_a_power_cut_and_no_order() {
     let mut disk = SimulatedDisk::new(1);
     let mut random = Random(1);
     let mut acknowledged = HashSet::new();
-    for round in 0..20 {
+    for round in 0..20u32 {
         let _watched = watchdog();
         let engine = open(&rt, &disk, Options::default().segment_bytes(20_000)).expect("a log");
         let mut client = engine.client();

@@ -20,6 +20,9 @@ pub fn absolute(directory: &str) -> Result<PathBuf, String> {
     std::fs::canonicalize(directory).map_err(|error| format!("dir: {directory}: {error}"))
 }
 
+/// Logs of fewer bytes are loaded before a line was read.
+const LEAST_SHOWN: u64 = 64 << 20;
+
 /// Returns a function that shows how far the replay is: as a bar, or as a line for each tenth.
 fn show() -> impl FnMut(Progress) + Send {
     let is_terminal = stderr().is_terminal();
@@ -31,7 +34,7 @@ fn show() -> impl FnMut(Progress) + Send {
         bar.set_length(progress.total);
         bar.set_position(progress.done);
         let now = 10 * progress.done / progress.total.max(1);
-        if !is_terminal && now > tenths {
+        if !is_terminal && now > tenths && progress.total >= LEAST_SHOWN {
             tenths = now;
             eprintln!("xtasking-store: loading the log: {} of {} bytes", progress.done, progress.total);
         }
@@ -42,10 +45,11 @@ fn show() -> impl FnMut(Progress) + Send {
 pub fn report(log: &Log) {
     let found = log.recovered();
     if let Some(cut) = &found.cut {
+        let (file, bytes, offset, epoch) = (&cut.file, cut.bytes, cut.offset, cut.epoch);
         eprintln!(
-            "xtasking-store: the end of {} was torn: {} bytes were cut off after byte {}, the end of epoch {}",
-            cut.file, cut.bytes, cut.offset, cut.epoch
+            "xtasking-store: the end of {file} was torn: {bytes} bytes after byte {offset} were cut off"
         );
+        eprintln!("xtasking-store: the log ends with epoch {epoch}");
     }
     println!("xtasking-store: the log has {} bytes in {} files", found.bytes, found.segments);
 }
