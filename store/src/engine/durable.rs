@@ -77,10 +77,13 @@ impl Body<'_> {
 impl Batch {
     /// Sends the replies when the log has what they depend on.
     pub(super) fn finish_logged(self: Box<Self>, cx: &mut Context) {
-        let inner = self.inner.clone();
         let (on, worker) = (self.dependence, cx.worker());
-        let Some(log) = inner.server.log.get() else { return self.reply(cx) };
-        if let Some((waiter, outcome)) = log.wait(worker, on, self) {
+        let outcome = self.inner.server.log.get().map_or(Some(Outcome::Kept), |log| log.verdict(on));
+        if let Some(outcome) = outcome {
+            return self.go_on(outcome, cx);
+        }
+        let inner = self.inner.clone();
+        if let Some((waiter, outcome)) = inner.server.log.get().and_then(|log| log.wait(worker, on, self)) {
             waiter.go_on(outcome, cx);
         }
     }

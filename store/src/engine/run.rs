@@ -23,8 +23,6 @@ pub(super) struct Body<'v> {
     pub(super) keys: Keys<'v>,
     pub(super) now: u64,
     pub(super) worker: usize,
-    /// What the running command changes.
-    effects: Effects,
     /// Batches that waited and were served. They go on when the task has done its own.
     #[expect(clippy::vec_box, reason = "a batch goes from task to task in its box")]
     pub(super) served: Vec<Box<Batch>>,
@@ -43,7 +41,6 @@ impl<'v> Body<'v> {
             keys,
             now: inner.now(),
             worker: cx.worker(),
-            effects: inner.effects(),
             served: Vec::new(),
             errands: Vec::new(),
             calls: Calls::default(),
@@ -57,8 +54,9 @@ impl<'v> Body<'v> {
         mut batch: Box<Batch>,
         commands: &[Option<&'static Command>],
     ) -> Option<Box<Batch>> {
+        let mut effects = self.inner.effects();
         for command in commands {
-            let block = self.run_next(*command, &mut batch);
+            let block = self.run_next(*command, &mut batch, &mut effects);
             if let Some(block) = block {
                 self.note_seen(&mut batch);
                 self.park(batch, block);
@@ -92,7 +90,12 @@ impl<'v> Body<'v> {
 
     /// Runs, queues or refuses the next request of a batch. Its command was found, unless it is
     /// refused.
-    fn run_next(&mut self, command: Option<&'static Command>, batch: &mut Batch) -> Option<Block> {
+    fn run_next(
+        &mut self,
+        command: Option<&'static Command>,
+        batch: &mut Batch,
+        effects: &mut Effects,
+    ) -> Option<Block> {
         let Batch { session, requests, next, reply, .. } = batch;
         let args = requests.args(*next);
         let found = command.map_or_else(|| resolve(args), Ok).and_then(|command| {
@@ -118,7 +121,7 @@ impl<'v> Body<'v> {
             }
             Ok(command) => {
                 self.last_command = Some(command.name);
-                let executed = self.execute(command, batch, None);
+                let executed = self.execute(command, batch, None, effects);
                 self.calls.add(command.name, executed.has_failed);
                 executed.block
             }
@@ -130,12 +133,14 @@ impl<'v> Body<'v> {
         block
     }
 
-    /// Runs the next request of a batch, which has a command, and reports its effects.
+    /// Runs the next request of a batch, which has a command, and reports its effects; `effects` is
+    /// empty before and afterwards.
     pub(super) fn execute(
         &mut self,
         command: &'static Command,
         batch: &mut Batch,
         ready: Option<&[u8]>,
+        effects: &mut Effects,
     ) -> Executed {
         let Batch { session, requests, next, reply, dependence, .. } = batch;
         self.keys.begin(session.database, self.now);
@@ -145,14 +150,14 @@ impl<'v> Body<'v> {
             reply,
             session,
             server: &self.inner.server,
-            effects: &mut self.effects,
+            effects,
             ready,
         };
         let executed = execute(command, &mut call);
-        self.inner.report(&self.effects);
-        let appended = self.inner.record(self.worker, &self.effects, &mut self.keys);
+        self.inner.report(effects);
+        let appended = self.inner.record(self.worker, effects, &mut self.keys);
         appended.into_iter().for_each(|appended| dependence.write(appended));
-        self.effects.clear();
+        effects.clear();
         executed
     }
 

@@ -78,7 +78,8 @@ fn serve(body: &mut Body<'_>, parked: Parked, key: &[u8]) {
         unreachable!("a command that runs again was found before")
     };
     let before = batch.reply.len();
-    if body.execute(command, &mut batch, Some(key)).block.is_some() {
+    let mut effects = body.inner.effects();
+    if body.execute(command, &mut batch, Some(key), &mut effects).block.is_some() {
         body.insert(Parked { batch, block, ticket, database });
         return;
     }

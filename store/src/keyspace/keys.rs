@@ -26,8 +26,10 @@ pub struct Keys<'v> {
     /// Expired keys that were met in shards that may be written. They are removed in the end: what
     /// is replayed must not find them.
     met: RefCell<Vec<Expired>>,
-    /// The last unit that the task has logged, and the last stamp that it has reserved.
-    pub(super) marked: Option<(Mark, u64)>,
+    /// The last unit that the task has logged; its stamp is 0 before the first.
+    pub(super) logged: Mark,
+    /// The last stamp that the task has reserved.
+    pub(super) reserved: u64,
 }
 
 /// A key that was removed because it had expired.
@@ -48,7 +50,8 @@ impl<'v> Keys<'v> {
             ready: Vec::new(),
             expired: Vec::new(),
             met: RefCell::default(),
-            marked: None,
+            logged: Mark::default(),
+            reserved: 0,
         }
     }
 

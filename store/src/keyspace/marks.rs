@@ -18,22 +18,20 @@ const RESERVED: u64 = 256;
 impl Keys<'_> {
     /// Returns a stamp that is not below those of the units on which the next one depends.
     pub(crate) fn last_stamp(&self) -> u64 {
-        let of_shards = || self.held().iter().map(|held| held.mark.stamp).max();
-        self.marked.map_or_else(|| of_shards().unwrap_or(0), |(own, _)| own.stamp)
+        if self.logged.stamp > 0 {
+            return self.logged.stamp;
+        }
+        self.held().iter().map(|held| held.mark.stamp).max().unwrap_or(0)
     }
 
     /// Notes the mark of a unit that the task has just logged, in the shards that it may have
     /// changed. So tasks that hold these shards later have greater stamps.
     pub(crate) fn set_mark(&mut self, mark: Mark) {
-        let is_reserved =
-            self.marked.is_some_and(|(own, reserved)| own.epoch == mark.epoch && mark.stamp <= reserved);
-        let reserved = match self.marked {
-            Some((_, reserved)) if is_reserved => reserved,
-            _ => mark.stamp + RESERVED,
-        };
-        self.marked = Some((mark, reserved));
-        if !is_reserved {
-            let own = Mark { stamp: reserved, ..mark };
+        let is_marked = self.logged.epoch == mark.epoch && mark.stamp <= self.reserved;
+        self.logged = mark;
+        if !is_marked {
+            self.reserved = mark.stamp + RESERVED;
+            let own = Mark { stamp: self.reserved, ..mark };
             self.held_mut().iter_mut().filter(|held| held.is_written()).for_each(|held| held.mark = own);
         }
     }

@@ -157,12 +157,18 @@ impl Log {
     }
 
     /// Drops the batches that wait for the disk, as the runtime ends.
+    #[cfg(feature = "net")]
     pub(crate) fn abandon(&self) {
         self.shared().abandon();
     }
 
     pub(crate) fn append(&self, worker: usize, floor: u64, commands: &Commands) -> Appended {
         self.shared().append(worker, floor, commands)
+    }
+
+    /// Returns how a batch goes on that depends on this, if it need not wait.
+    pub(crate) fn verdict(&self, on: Dependence) -> Option<Outcome> {
+        self.shared().verdict(on)
     }
 
     /// Lets a batch wait for what it depends on. Gives it back, with the outcome, if it need not.

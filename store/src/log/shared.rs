@@ -186,7 +186,7 @@ impl Shared {
     }
 
     /// Returns how a wait ends, if it need not begin or go on.
-    fn verdict(&self, on: Dependence) -> Option<Outcome> {
+    pub fn verdict(&self, on: Dependence) -> Option<Outcome> {
         let policy = self.policy();
         // Acquire pairs with the Release of `set_durable` and `set_written`.
         let is_written = || self.written.load(Ordering::Acquire) >= on.epoch;
@@ -247,6 +247,7 @@ impl Shared {
     }
 
     /// Drops the batches that wait, as the runtime ends.
+    #[cfg(feature = "net")]
     pub fn abandon(&self) {
         for lane in &self.lanes {
             let abandoned = mem::take(&mut lock(lane).waiting);
