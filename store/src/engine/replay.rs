@@ -2,9 +2,9 @@
 
 use super::engine::Inner;
 use super::plan::Shards;
-use crate::command::{Call, Effects, execute, resolve};
+use crate::command::{Call, Effects, Malformed, execute, resolve, visit_units};
 use crate::keyspace::{HeldShards, Keys};
-use crate::log::{Malformed, ReplayError, decode};
+use crate::log::ReplayError;
 use crate::resp::{Args, Protocol, Reply};
 use crate::session::Session;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Inner {
         let inner = self.clone();
         self.on_all_shards(rt, move |held| {
             let mut replayer = Replayer::new(&inner, held);
-            decode(&units, |database, args| replayer.run(database, args))
+            visit_units(&units, |database, args| replayer.run(database, args))
         })?
     }
 

@@ -35,7 +35,7 @@ impl Store {
             .clock(move || clock.load(Ordering::SeqCst))
             .on_effects(move |effects: &Effects| {
                 for (database, command) in effects.commands.iter() {
-                    let args: Vec<_> = command.iter().map(text).collect();
+                    let args: Vec<_> = command.into_iter().map(text).collect();
                     log.lock().unwrap().push(format!("{database}: {}", args.join(" ")));
                 }
             })

@@ -30,10 +30,6 @@ pub enum OpenError {
     Interrupted,
 }
 
-/// Bytes that are no units of effects.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Malformed;
-
 impl OpenError {
     /// Returns a function that makes the error of a disk at a file.
     pub(super) fn at(file: &str) -> impl Fn(io::Error) -> Self {

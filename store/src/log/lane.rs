@@ -1,6 +1,5 @@
 //! What one worker has appended and the disk does not have yet.
 
-use super::units;
 use super::waiting::Waiting;
 use crate::command::Commands;
 use std::mem;
@@ -42,7 +41,7 @@ impl Lane {
         let Some(part) = self.parts.last_mut() else { unreachable!("there is a part of this epoch") };
         let start = part.records.len();
         part.records.extend_from_slice(&[0; RECORD_HEADER]);
-        units::encode(&mut part.records, commands);
+        commands.write(&mut part.records);
         let len = part.records.len() - start;
         let header = &mut part.records[start..start + RECORD_HEADER];
         header[..8].copy_from_slice(&stamp.to_le_bytes());
@@ -99,7 +98,7 @@ fn first_of(heads: &[(u64, &[u8], &[u8])]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log::error::Malformed;
+    use crate::command::{Malformed, visit_units};
 
     fn unit(key: u64) -> Commands {
         let mut commands = Commands::default();
@@ -118,7 +117,7 @@ mod tests {
         let parts: Vec<_> = lanes.iter_mut().flat_map(|lane| lane.take(1)).collect();
         let (mut merged, mut keys) = (Vec::new(), Vec::new());
         merge(&parts, &mut merged);
-        units::decode(&merged, |_, args| {
+        visit_units(&merged, |_, args| {
             keys.push(String::from_utf8_lossy(&args[1]).parse::<u64>().unwrap());
             Ok::<_, Malformed>(())
         })

@@ -16,7 +16,7 @@
 //! | `writer` | what the thread does |
 //! | `segments` | the files |
 //! | `recovery` | what is done at the start |
-//! | `format`, `units` | the bytes of the files |
+//! | `format` | the bytes of the files; those of units are in `command::Commands` |
 
 mod error;
 mod format;
@@ -26,16 +26,13 @@ mod options;
 mod recovery;
 mod segments;
 mod shared;
-mod units;
 mod waiting;
 mod writer;
 
-pub(crate) use error::Malformed;
 pub use error::OpenError;
 pub use handle::Log;
 pub(crate) use options::PolicySource;
 pub use options::{Cut, Options, Progress, Recovered, SyncPolicy};
 pub(crate) use recovery::{Replay, ReplayError};
 pub(crate) use shared::Appended;
-pub(crate) use units::decode;
 pub(crate) use waiting::{Dependence, Outcome, Waiter};

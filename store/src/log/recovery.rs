@@ -58,16 +58,18 @@ pub(super) fn recover<D: Disk + Clone>(
     recovery.found.last_epoch = first_epoch.saturating_sub(1);
     // Those before are not needed. Some of them may be there nevertheless, as their removal was cut
     // off.
-    let needed = names.range(..=first_epoch).next_back().map_or(0, |(first, _)| *first);
+    let is_used = |len: u64| len > SEGMENT_HEADER as u64;
+    let mut early = names.range(..=first_epoch);
+    let needed = early.rfind(|(_, len)| is_used(**len)).map_or(0, |(first, _)| *first);
     let mut unused = names.clone();
     names.retain(|first, _| *first >= needed);
     unused.retain(|first, _| *first < needed);
     recovery.total = names.values().sum();
-    let last = names.iter().rfind(|(_, len)| **len > SEGMENT_HEADER as u64).map(|(first, _)| *first);
+    let last = names.iter().rfind(|(_, len)| is_used(**len)).map(|(first, _)| *first);
     let mut closed = BTreeMap::new();
     let mut current = None;
     for (first, len) in names {
-        if len <= SEGMENT_HEADER as u64 {
+        if !is_used(len) {
             recovery.check_unused(&name_of(first))?;
             unused.insert(first, len);
             continue;

@@ -103,7 +103,7 @@ fn a_replica_pops_the_same_members() {
     let own = Arc::clone(&told);
     let followed = builder().on_effects(move |effects| {
         let mut told = own.lock().unwrap_or_else(PoisonError::into_inner);
-        told.extend(effects.commands.iter().map(|(_, command)| Requests::one(command.iter())));
+        told.extend(effects.commands.iter().map(|(_, command)| Requests::one(command)));
     });
     let mut client = followed.build(&rt).client();
     let mut replica = engine(&rt).client();

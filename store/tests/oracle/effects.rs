@@ -72,7 +72,7 @@ fn check(seed: u64) {
     let sink = log.clone();
     let follow = move |effects: &Effects| {
         let commands = effects.commands.iter();
-        sink.lock().unwrap().extend(commands.map(|(database, args)| (database, Requests::one(args.iter()))));
+        sink.lock().unwrap().extend(commands.map(|(database, args)| (database, Requests::one(args))));
     };
     let original = engine(&rt, &time, |builder| builder.on_effects(follow));
     let mut scripts = Scripts::new(seed, BEGIN as i64 + 10_000);
