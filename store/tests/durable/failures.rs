@@ -8,7 +8,7 @@ use xtasking_storage::{Faults, SimulatedDisk};
 use xtasking_store::Engine;
 use xtasking_store::log::Options;
 use xtasking_store::resp::Requests;
-use xtasking_testing::{eventually, watchdog};
+use xtasking_testing::{Setting, eventually, watchdog};
 
 /// A store whose log goes by a clock that the test sets.
 struct Store {
@@ -20,7 +20,7 @@ struct Store {
 
 impl Store {
     fn open(disk: SimulatedDisk, policy: &str) -> Self {
-        let rt = Runtime::builder().workers(2).build().expect("a runtime");
+        let rt = Setting::Threads { workers: 2 }.build();
         let time = Arc::new(AtomicU64::new(0));
         let clock = time.clone();
         let options = Options::default().clock(move || clock.load(Ordering::SeqCst));

@@ -5,11 +5,10 @@ use super::builder;
 use super::clients::Clients;
 use std::sync::{Arc, Mutex, PoisonError};
 use xtasking::Runtime;
-use xtasking::platform::Simulation;
 use xtasking_storage::{Faults, SimulatedDisk};
 use xtasking_store::Engine;
 use xtasking_store::log::{OpenError, Options, SyncPolicy};
-use xtasking_testing::Random;
+use xtasking_testing::{Random, Setting};
 
 /// The starts of a store on one disk.
 const STARTS: u64 = 4;
@@ -102,8 +101,7 @@ impl Lives {
             let faults = random_faults(&mut self.random);
             self.disk.set_faults(faults);
         }
-        let rt = Runtime::builder().platform(Simulation::new(4, self.seed * STARTS + number)).build();
-        let rt = rt.expect("a simulation");
+        let rt = Setting::Simulation { cores: 4, seed: self.seed * STARTS + number }.build();
         match self.open(&rt) {
             Ok(engine) => {
                 self.clients.check(&mut engine.client(), policy_of(self.seed).0)?;

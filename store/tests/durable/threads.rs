@@ -2,11 +2,10 @@
 
 use super::{open, run};
 use std::collections::HashSet;
-use xtasking::Runtime;
 use xtasking_storage::{Faults, SimulatedDisk};
 use xtasking_store::log::Options;
 use xtasking_store::resp::Requests;
-use xtasking_testing::{Random, side_by_side, watchdog};
+use xtasking_testing::{Random, Setting, side_by_side, watchdog};
 
 const THREADS: u64 = 4;
 
@@ -39,7 +38,7 @@ fn elements(reply: &str) -> Vec<String> {
 
 #[test]
 fn threads_lose_nothing_in_a_power_cut_and_no_order() {
-    let rt = Runtime::builder().workers(3).build().expect("a runtime");
+    let rt = Setting::Threads { workers: 3 }.build();
     let mut disk = SimulatedDisk::new(1);
     let mut random = Random(1);
     let mut acknowledged = HashSet::new();

@@ -4,11 +4,11 @@ use super::builder;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use xtasking::Runtime;
-use xtasking::platform::Simulation;
 use xtasking_storage::{Faults, SimulatedDisk};
 use xtasking_store::Engine;
 use xtasking_store::log::{Log, Options};
 use xtasking_store::resp::Requests;
+use xtasking_testing::Setting;
 
 struct Store {
     rt: Runtime,
@@ -26,7 +26,7 @@ fn text(replies: &Replies) -> Option<String> {
 
 impl Store {
     fn open(policy: &str, backlog: usize) -> Self {
-        let rt = Runtime::builder().platform(Simulation::new(2, 1)).build().unwrap();
+        let rt = Setting::Simulation { cores: 2, seed: 1 }.build();
         let (disk, time) = (SimulatedDisk::new(1), Arc::new(AtomicU64::new(0)));
         let clock = time.clone();
         let options = Options::default().without_thread().backlog_bytes(backlog);
