@@ -26,7 +26,7 @@ pub enum OpenError {
     },
     /// The setting `appendonly` is on, and the engine has no disk for a log.
     NoDisk,
-    /// The runtime ended while the log was replayed.
+    /// The replay was not waited for: the runtime has ended, or the caller is a task.
     Interrupted,
 }
 
@@ -47,7 +47,9 @@ impl fmt::Display for OpenError {
                 write!(f, "the file {file} of the log is corrupt at byte {offset}: {reason}")
             }
             Self::NoDisk => f.write_str("appendonly is yes, and the engine was given no disk for a log"),
-            Self::Interrupted => f.write_str("the runtime ended while the log was replayed"),
+            Self::Interrupted => {
+                f.write_str("the log was not replayed: the runtime has ended, or a task cannot wait for it")
+            }
         }
     }
 }

@@ -188,12 +188,14 @@ impl<D: Disk> Flush for Writer<D> {
                 self.shared.release();
             }
             let is_synced = !self.is_sync_due(now) || self.sync(now).is_ok();
+            self.shared.release();
             let is_full = self.segments.current.len >= self.segment_limit && now >= self.rotate_at;
             if is_synced && is_full && self.begin_segment(now).is_err() {
                 // If there is no room for another segment, this one grows.
                 self.rotate_at = now + RETRY;
             }
         }
+        // Those that cannot go on by a step learn of it.
         self.shared.release();
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::ops::Range;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -11,6 +12,8 @@ use xtasking_testing::{Random, program, side_by_side, watchdog};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_xtasking-store");
 const CLIENTS: u64 = 3;
+/// The kills after which another log is begun.
+const KILLS_OF_LOG: u64 = 20;
 
 /// The number of kills: `XTASKING_STORE_KILLS`, or 5.
 fn kills() -> u64 {
@@ -134,11 +137,18 @@ fn write(mut connection: Connection, client: u64, round: u64, replies: &AtomicU6
 #[cfg_attr(sanitizer = "address", ignore = "it starts processes")]
 #[cfg_attr(sanitizer = "thread", ignore = "it starts processes")]
 fn what_was_acknowledged_survives_kills() {
-    let scratch = Scratch::new("kills");
     let mut random = Random(std::process::id().into());
+    for first in (0..kills()).step_by(KILLS_OF_LOG as usize) {
+        kill_again_and_again(first..kills().min(first + KILLS_OF_LOG), &mut random);
+    }
+}
+
+/// Kills a store again and again that has all its rounds in one log.
+fn kill_again_and_again(rounds: Range<u64>, random: &mut Random) {
+    let scratch = Scratch::new("kills");
     let mut acknowledged = HashSet::new();
     let mut counts = [0; CLIENTS as usize];
-    for round in 0..kills() {
+    for round in rounds {
         let _watched = watchdog();
         let store = Store::start(&scratch.0, "always");
         let replies = AtomicU64::new(0);
