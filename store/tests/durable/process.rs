@@ -239,6 +239,12 @@ fn a_log_that_cannot_be_opened_ends_the_program_with_the_reason() {
     let refused = output(command(&scratch.0, "always"));
     let told = program::text(&refused.stderr);
     assert!(!refused.status.success() && told.contains("is corrupt at byte 0"), "{told}");
+    // So is a file in place of the directory.
+    std::fs::remove_dir_all(&directory).unwrap();
+    std::fs::write(&directory, "").unwrap();
+    let refused = output(command(&scratch.0, "always"));
+    let told = program::text(&refused.stderr);
+    assert!(!refused.status.success() && told.contains("appendonlydir of the log"), "{told}");
     let nowhere = output(command(&scratch.0.join("nowhere"), "always"));
     assert!(program::text(&nowhere.stderr).contains("nowhere"));
 }
