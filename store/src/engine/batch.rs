@@ -6,6 +6,7 @@ use super::plan::{Request, Shards};
 use super::turn::Turn;
 use crate::command::Command;
 use crate::keyspace::HeldShards;
+use crate::log::Dependence;
 use crate::resp::{Reply, Requests};
 use crate::session::Session;
 use std::fmt;
@@ -55,6 +56,8 @@ pub(super) struct Batch {
     /// The first request that is not done.
     pub(super) next: usize,
     pub(super) reply: Reply,
+    /// What the replies depend on in the log.
+    pub(super) dependence: Dependence,
     then: Box<dyn Completion>,
 }
 
@@ -78,22 +81,23 @@ impl Batch {
         then: Box<dyn Completion>,
     ) -> Box<Self> {
         let reply = Reply::with_room(session.protocol, requests.len() * BYTES_OF_REPLY);
-        Box::new(Self { inner, session, requests, next: 0, reply, then })
+        let dependence = Dependence::default();
+        Box::new(Self { inner, session, requests, next: 0, reply, dependence, then })
     }
 
     fn is_done(&self) -> bool {
         self.next == self.requests.len() || self.session.is_closing
     }
 
-    /// Runs the next requests, as long as their shards are free. Returns the batch if all are done;
-    /// else tasks go on with it.
+    /// Runs the next requests, as long as their shards are free. Returns the batch if all are done
+    /// and the replies may be sent; else tasks go on with it.
     pub(super) fn advance(self: Box<Self>, cx: &mut Context) -> Option<Box<Self>> {
         let inner = self.inner.clone();
-        let mut turn = Turn::new(&inner);
+        let mut turn = Turn::new(&inner, cx.worker());
         match self.take_turn(&inner, &mut turn, cx) {
             Came::ToTheEnd(batch) => {
                 turn.publish(&inner, &batch.session);
-                return Some(batch);
+                return batch.when_logged(cx);
             }
             Came::ToAPause(batch) => {
                 turn.publish(&inner, &batch.session);
@@ -139,7 +143,7 @@ impl Batch {
     pub(super) fn launch<S: Spawner>(self: Box<Self>, spawner: S) {
         spawner.task(()).spawn(move |(), cx| {
             if let Some(batch) = self.advance(cx) {
-                batch.finish(cx);
+                batch.reply(cx);
             }
         });
     }
@@ -162,7 +166,7 @@ impl Batch {
     /// should not hold them longer.
     fn run_on(self: Box<Self>, held: HeldShards<'_>, command: Option<&'static Command>, cx: &mut Context) {
         let inner = self.inner.clone();
-        let mut turn = Turn::new(&inner);
+        let mut turn = Turn::new(&inner, cx.worker());
         let mut batch = Some(self);
         turn.run(&inner, held, command, &mut batch);
         turn.settle(&inner, cx);
@@ -173,14 +177,15 @@ impl Batch {
 
     /// Finishes the batch if all its requests are done, else lets a task go on.
     pub(super) fn go_on(self: Box<Self>, cx: &mut Context) {
-        if self.is_done() {
-            self.finish(cx);
-        } else {
+        if !self.is_done() {
             self.launch(cx);
+        } else if let Some(batch) = self.when_logged(cx) {
+            batch.reply(cx);
         }
     }
 
-    fn finish(self: Box<Self>, cx: &mut Context) {
+    /// Passes the session and the replies on.
+    pub(super) fn reply(self: Box<Self>, cx: &mut Context) {
         let (finished, then) = self.into_finished();
         then.complete(finished, cx);
     }

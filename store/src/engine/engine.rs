@@ -6,6 +6,7 @@ use super::plan::Shards;
 use super::{Builder, Client};
 use crate::command::Effects;
 use crate::keyspace::{HeldShards, Keys, Layout, Shard};
+use crate::log::Log;
 use crate::resp::Requests;
 use crate::server::{Server, Unblock};
 use crate::session::Session;
@@ -136,16 +137,20 @@ impl Engine {
         self.inner.end_waits(spawner)
     }
 
-    /// Drops the requests of blocked sessions, as the runtime ends: nothing will serve them.
+    /// Drops the requests of sessions that wait for keys or for the disk, as the runtime ends:
+    /// nothing will serve them.
     #[cfg(feature = "net")]
     pub(crate) fn abandon_waits(&self) {
         drop(self.inner.blocked.take_all());
+        if let Some(log) = self.log() {
+            log.abandon();
+        }
     }
 
     /// Spawns tasks that remove expired keys, in some of the shards. A timer is to call it ten
     /// times a second; each shard has its turn about once a second.
     pub fn remove_expired<S: Spawner + Copy>(&self, spawner: S) {
-        if !self.inner.server.settings.expires_actively() {
+        if !self.inner.server.settings.expires_actively() || self.inner.refuses_writes() {
             return;
         }
         let shards = self.inner.shards.len();
@@ -154,8 +159,8 @@ impl Engine {
         let first = self.inner.next_expiry.fetch_add(count, Ordering::Relaxed);
         for number in (0..count).map(|offset| (first + offset) % shards) {
             let inner = self.inner.clone();
-            spawner.task(self.inner.shards[number].write()).spawn(move |shard, _| {
-                inner.remove_expired(number, shard);
+            spawner.task(self.inner.shards[number].write()).spawn(move |shard, cx| {
+                inner.remove_expired(number, shard, cx);
             });
         }
     }
@@ -163,6 +168,11 @@ impl Engine {
     /// Returns what all sessions share.
     pub fn server(&self) -> &Server {
         &self.inner.server
+    }
+
+    /// Returns the log, if the engine has one.
+    pub fn log(&self) -> Option<&Log> {
+        self.inner.server.log.get()
     }
 
     /// Returns the runtime.
@@ -182,7 +192,7 @@ impl Inner {
     }
 
     /// Removes some expired keys of a shard.
-    fn remove_expired(self: &Arc<Self>, number: usize, shard: &mut Shard) {
+    fn remove_expired(self: &Arc<Self>, number: usize, shard: &mut Shard, cx: &Context) {
         let mut keys = Keys::new(&self.layout, HeldShards::written(number, shard));
         keys.begin(0, self.now());
         keys.remove_some_expired(ENTRIES_OF_CYCLE);
@@ -193,6 +203,7 @@ impl Inner {
             effects.note_expired(expired.database, &expired.key);
         }
         self.report(&effects);
+        self.record(cx.worker(), &effects, &mut keys);
     }
 
     /// Spawns a task on shards.
@@ -217,7 +228,8 @@ impl Inner {
 
     /// Returns an empty collection of effects.
     pub(super) fn effects(&self) -> Effects {
-        Effects::new(self.on_effects.is_some() || self.server.notifies())
+        let is_followed = self.on_effects.is_some();
+        Effects::new(is_followed || self.server.log.get().is_some(), is_followed || self.server.notifies())
     }
 
     /// Passes effects to the function that follows them.

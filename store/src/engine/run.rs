@@ -7,10 +7,11 @@ use super::plan::runs_now;
 use super::serve::serve_ready;
 use super::turn::Turn;
 use crate::command::{
-    Block, Call, Command, Executed, KeyPositions, check_access, check_listening, execute, find_named, resolve,
+    Block, Call, Command, Executed, Flags, KeyPositions, check_access, check_listening, execute, find_named,
+    resolve,
 };
 use crate::keyspace::{HeldShards, Keys, Waiting};
-use crate::resp::Args;
+use crate::resp::{Args, Reply};
 use crate::server::CommandCounts;
 use crate::session::Session;
 use std::sync::Arc;
@@ -36,11 +37,13 @@ impl<'v> Body<'v> {
         command: Option<&'static Command>,
     ) -> Option<Box<Batch>> {
         if let Some(block) = self.run_next(command, &mut batch) {
+            self.note_seen(&mut batch);
             self.park(batch, block);
             return None;
         }
         batch.next += 1;
         serve_ready(self);
+        self.note_seen(&mut batch);
         Some(batch)
     }
 
@@ -58,6 +61,7 @@ impl<'v> Body<'v> {
         let found = command.map_or_else(|| resolve(args), Ok).and_then(|command| {
             check_access(command, session.is_authenticated)?;
             check_listening(command, session)?;
+            self.inner.check_writable(command, session)?;
             Ok(command)
         });
         let before = reply.len();
@@ -72,8 +76,7 @@ impl<'v> Body<'v> {
             }
             Ok(command) if !runs_now(command, session) => {
                 self.turn.last_command = Some(command.name);
-                queue(session, args);
-                reply.simple("QUEUED");
+                queue(command, session, args, reply);
                 None
             }
             Ok(command) => {
@@ -97,7 +100,7 @@ impl<'v> Body<'v> {
         batch: &mut Batch,
         ready: Option<&[u8]>,
     ) -> Executed {
-        let Batch { session, requests, next, reply, .. } = batch;
+        let Batch { session, requests, next, reply, dependence, .. } = batch;
         self.keys.begin(session.database, self.turn.now);
         let mut call = Call {
             args: requests.args(*next),
@@ -121,6 +124,8 @@ impl<'v> Body<'v> {
         if !self.turn.effects.is_untouched() {
             self.turn.calls.add_changes(self.turn.effects.changes());
             self.inner.report(&self.turn.effects);
+            let appended = self.inner.record(self.turn.worker, &self.turn.effects, &mut self.keys);
+            appended.into_iter().for_each(|appended| dependence.write(appended));
             self.turn.effects.clear();
         }
         executed
@@ -140,8 +145,12 @@ impl<'v> Body<'v> {
 }
 
 /// Queues a request in the session's transaction.
-fn queue(session: &mut Session, args: Args<'_>) {
-    if let Some(transaction) = &mut session.transaction {
-        transaction.requests.push(args.iter());
+fn queue(command: &Command, session: &mut Session, args: Args<'_>, reply: &mut Reply) {
+    let Some(transaction) = &mut session.transaction else { return };
+    if command.flags.has(Flags::NO_MULTI) {
+        transaction.is_aborted = true;
+        return reply.error(b"ERR Command not allowed inside a transaction");
     }
+    transaction.requests.push(args.iter());
+    reply.simple("QUEUED");
 }

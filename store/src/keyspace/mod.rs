@@ -11,6 +11,7 @@
 //! | `keys` | [`Keys`]: the shards that a task holds, as a command sees them |
 //! | `held` | the shards that a task holds |
 //! | `whole` | scans, counts and removal of all keys of a database |
+//! | `marks` | what the log knows of shards |
 //! | `guests` | sessions that watch keys or wait for them |
 
 #[allow(unsafe_code, reason = "its parts have no static layout")]
@@ -21,6 +22,7 @@ mod guests;
 mod held;
 mod keys;
 mod layout;
+mod marks;
 mod shard;
 mod table;
 mod whole;
@@ -29,6 +31,7 @@ pub use entry::Entry;
 pub(crate) use held::{Held, HeldShards};
 pub use keys::Keys;
 pub use layout::Layout;
+pub(crate) use marks::Mark;
 pub use shard::Shard;
 pub(crate) use shard::Waiting;
 use table::Table;

@@ -1,6 +1,6 @@
 //! A shard: one object of the runtime.
 
-use super::Table;
+use super::{Mark, Table};
 use crate::value::ValueRef;
 use std::collections::HashMap;
 use xtasking::task::Lines;
@@ -9,6 +9,8 @@ use xtasking::task::Lines;
 #[derive(Debug)]
 pub struct Shard {
     pub(super) databases: Box<[Database]>,
+    /// The last unit in the log that may have changed it.
+    pub(super) mark: Mark,
 }
 
 /// One database's part of a shard.
@@ -49,7 +51,8 @@ pub(crate) struct Waiting {
 impl Shard {
     /// Makes an empty shard for this many databases.
     pub fn new(databases: usize) -> Self {
-        Self { databases: (0..databases).map(|_| Database::default()).collect() }
+        let databases = (0..databases).map(|_| Database::default()).collect();
+        Self { databases, mark: Mark::default() }
     }
 
     /// Finds the value of a key to read it, and notes the access.
@@ -61,6 +64,12 @@ impl Shard {
         }
         entry.touch(now);
         Some(entry.value())
+    }
+
+    /// Returns the last epoch of the log in which it may have been changed.
+    #[inline]
+    pub(crate) fn last_epoch(&self) -> u64 {
+        self.mark.epoch
     }
 
     /// Returns the lines in which a lookup of a hash begins.

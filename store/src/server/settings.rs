@@ -1,8 +1,9 @@
 //! What CONFIG reads and sets.
 
 use super::notifications;
+use crate::log::{PolicySource, SyncPolicy};
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What values a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub enum SettingKind {
     Text,
     /// Letters of kinds of keyspace events.
     Events,
+    /// One of these words.
+    Choice(&'static [&'static str]),
     /// This text alone: the store has nothing else.
     Only(&'static str),
 }
@@ -92,8 +95,14 @@ settings! {
         "The kinds of keyspace events that are published; none if it is empty.";
     Save "save", SettingKind::Only(""), "", true,
         "When snapshots are taken: never, as there are none.";
-    AppendOnly "appendonly", SettingKind::Only("no"), "no", true,
-        "Whether changes are written to a log: no, as there is none.";
+    AppendOnly "appendonly", SettingKind::Flag, "no", false,
+        "Whether changes are written to a log, and replayed at the next start.";
+    AppendFsync "appendfsync", SettingKind::Choice(SyncPolicy::NAMES), "everysec", true,
+        "When the log is synced: always, everysec, or no.";
+    AppendDirName "appenddirname", SettingKind::Text, "appendonlydir", false,
+        "The directory of the log, in that of the setting dir.";
+    Dir "dir", SettingKind::Text, ".", false,
+        "The directory of what is kept.";
     EnableDebugCommand "enable-debug-command", SettingKind::Flag, "no", false,
         "Whether the command DEBUG is allowed.";
     HashMaxListpackEntries "hash-max-listpack-entries" or "hash-max-ziplist-entries", COUNT, "512", true,
@@ -129,8 +138,8 @@ pub enum SettingError {
 /// The values of all settings.
 #[derive(Debug)]
 pub struct Settings {
-    /// Those of flags and numbers.
-    numbers: Vec<AtomicI64>,
+    /// Those of flags, numbers and choices.
+    numbers: Arc<[AtomicI64]>,
     /// Those of texts; empty for others.
     texts: Mutex<Vec<String>>,
     expires_actively: AtomicI64,
@@ -164,7 +173,16 @@ impl Settings {
         self.numbers[setting as usize].load(Ordering::Relaxed)
     }
 
-    fn store_number(&self, index: usize, value: i64) {
+    /// Returns a function that tells when the log is synced.
+    pub(crate) fn sync_policy(&self) -> PolicySource {
+        let numbers = self.numbers.clone();
+        // Relaxed: see `number`.
+        Box::new(move || {
+            SyncPolicy::from_number(numbers[Setting::AppendFsync as usize].load(Ordering::Relaxed))
+        })
+    }
+
+    pub(crate) fn store_number(&self, index: usize, value: i64) {
         // Relaxed: see `number`.
         self.numbers[index].store(value, Ordering::Relaxed);
     }
@@ -182,6 +200,7 @@ impl Settings {
             SettingKind::Integer(..) | SettingKind::Memory(..) => number().to_string(),
             SettingKind::Text => self.texts.lock().unwrap_or_else(PoisonError::into_inner)[index].clone(),
             SettingKind::Only(text) => text.to_owned(),
+            SettingKind::Choice(words) => words[number() as usize].to_owned(),
             SettingKind::Events => notifications::show(number()),
         }
     }
@@ -192,17 +211,19 @@ impl Settings {
         REGISTRY.iter().position(|spec| is(spec.name) || spec.alias.is_some_and(is))
     }
 
-    /// Checks whether CONFIG SET may set this value.
+    /// Checks whether CONFIG SET may set this value. For `appendonly` that is the one it has.
     ///
     /// # Errors
     ///
     /// If it may not.
-    pub fn check(index: usize, value: &str) -> Result<(), SettingError> {
+    pub fn check(&self, index: usize, value: &str) -> Result<(), SettingError> {
         let spec = &REGISTRY[index];
-        if !spec.is_mutable {
+        let number = parse(spec, value);
+        let is_kept = index == Setting::AppendOnly as usize && number == Ok(self.number(Setting::AppendOnly));
+        if !spec.is_mutable && !is_kept {
             return Err(SettingError::Refused("can't set immutable config".to_owned()));
         }
-        parse(spec, value).map(drop).map_err(SettingError::Refused)
+        number.map(drop).map_err(SettingError::Refused)
     }
 
     /// Checks whether a setting takes a value at the start.
@@ -255,6 +276,11 @@ fn parse(spec: &SettingSpec, value: &str) -> Result<i64, String> {
     };
     match spec.kind {
         SettingKind::Text => Ok(0),
+        SettingKind::Choice(words) => {
+            let at = words.iter().position(|word| word.eq_ignore_ascii_case(value));
+            let unknown = || format!("argument must be one of the following: {}", words.join(", "));
+            at.map(|at| at as i64).ok_or_else(unknown)
+        }
         SettingKind::Only(text) if value == text => Ok(0),
         SettingKind::Only(text) => Err(format!("argument must be '{text}': the store has nothing else")),
         SettingKind::Events => notifications::parse(value)
@@ -304,12 +330,19 @@ mod tests {
         assert_eq!(settings.number(Setting::ProtoMaxBulkLen), 2 << 20);
         let hash = Settings::find(b"HASH-max-ZIPLIST-entries").unwrap();
         assert_eq!(settings.shown(hash), "512");
-        assert!(matches!(Settings::check(hash, "x"), Err(SettingError::Refused(_))));
-        assert!(matches!(Settings::check(0, "8"), Err(SettingError::Refused(_))));
+        assert!(matches!(settings.check(hash, "x"), Err(SettingError::Refused(_))));
+        assert!(matches!(settings.check(0, "8"), Err(SettingError::Refused(_))));
         // What the store does not have is not accepted.
         assert_eq!(settings.set("save", ""), Ok(()));
         assert!(matches!(settings.set("save", "900 1"), Err(SettingError::Refused(_))));
-        assert!(matches!(settings.set("appendonly", "yes"), Err(SettingError::Refused(_))));
+        // Only the start turns the log on.
+        let log = Settings::find(b"appendonly").unwrap();
+        assert_eq!(settings.check(log, "no"), Ok(()));
+        assert!(matches!(settings.check(log, "yes"), Err(SettingError::Refused(_))));
+        let policy = settings.sync_policy();
+        assert_eq!(settings.set("appendfsync", "always"), Ok(()));
+        assert_eq!(policy(), SyncPolicy::Always);
+        assert!(matches!(settings.set("appendfsync", "never"), Err(SettingError::Refused(_))));
         assert_eq!(settings.set("nothing", "1"), Err(SettingError::Unknown));
     }
 

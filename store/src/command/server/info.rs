@@ -90,7 +90,20 @@ fn memory(_: &mut Call<'_, '_>, text: &mut String) {
 fn persistence(call: &mut Call<'_, '_>, text: &mut String) {
     field(text, format_args!("loading:0"));
     field(text, format_args!("rdb_changes_since_last_save:{}", call.server.statistics.changes()));
-    field(text, format_args!("aof_enabled:0"));
+    let Some(log) = call.server.log.get() else { return field(text, format_args!("aof_enabled:0")) };
+    let error = log.error();
+    field(text, format_args!("aof_enabled:1"));
+    field(text, format_args!("aof_rewrite_in_progress:0"));
+    field(text, format_args!("aof_rewrite_scheduled:0"));
+    field(text, format_args!("aof_last_bgrewrite_status:ok"));
+    field(text, format_args!("aof_last_write_status:{}", if error.is_none() { "ok" } else { "err" }));
+    if let Some(error) = error {
+        field(text, format_args!("aof_last_write_error:{}", error.replace(['\r', '\n'], " ")));
+    }
+    field(text, format_args!("aof_current_size:{}", log.size()));
+    field(text, format_args!("aof_base_size:{}", log.recovered().bytes));
+    field(text, format_args!("aof_pending_rewrite:0"));
+    field(text, format_args!("aof_buffer_length:{}", log.backlog()));
 }
 
 fn stats(call: &mut Call<'_, '_>, text: &mut String) {

@@ -7,12 +7,14 @@
 //! | `info` | INFO |
 //! | `debug` | DEBUG |
 //! | `memory` | MEMORY |
+//! | `shutdown` | SHUTDOWN |
 
 mod config;
 mod debug;
 mod info;
 mod introspection;
 mod memory;
+mod shutdown;
 
 use super::container::container;
 use super::{Call, Command, CommandError, CommandResult, Flags};
@@ -108,6 +110,16 @@ pub(super) const COMMANDS: &[Command] = &[
         .all_keys()
         .categories(&["dangerous"])
         .doc("server", "1.0.0", "O(1)", "Get information and statistics about the server"),
+    Command::new("shutdown", -1, shutdown::shutdown)
+        .flags(&[Flags::ADMIN, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
+        .flags(&[Flags::NO_MULTI, Flags::ALLOW_BUSY])
+        .doc(
+            "server",
+            "1.0.0",
+            "O(N) when saving, where N is the total number of keys in all databases when saving data, \
+             otherwise O(1)",
+            "Synchronously save the dataset to disk and then shut down the server",
+        ),
     Command::new("time", 1, time).flags(&[Flags::LOADING, Flags::STALE, Flags::FAST]).doc(
         "server",
         "2.6.0",
