@@ -68,8 +68,8 @@ const BURST: usize = 32;
 /// Probes of an idle worker before it sleeps: some 20 µs, longer than a round trip and shorter than
 /// a time slice. None where workers outnumber cores.
 const SPIN_LIMIT: u32 = under_model(2000, 1) as u32;
-/// With sources of events the kernel ends the sleep in the same way as it would end a look, and each
-/// look costs a system call.
+/// With sources of events the kernel ends the sleep in the same way as it would end a look, and
+/// each look costs a system call.
 const SPIN_LIMIT_WITH_EVENTS: u32 = under_model(100, 1) as u32;
 /// Probes without a pause between them: a reply may be on its way, and a pause takes longer.
 const EAGER_PROBES: u32 = under_model(500, 0) as u32;

@@ -61,16 +61,16 @@ pub(super) struct Batch {
     then: Box<dyn Completion>,
 }
 
-/// How far a turn of a batch came.
-enum Came {
+/// How a turn of a batch ended.
+enum Turned {
     /// All requests are done.
-    ToTheEnd(Box<Batch>),
+    Done(Box<Batch>),
     /// Other tasks have their turn first.
-    ToAPause(Box<Batch>),
+    Paused(Box<Batch>),
     /// The shards of the next request are not free.
-    ToShards(Box<Batch>, Option<&'static Command>, Shards),
+    Refused(Box<Batch>, Option<&'static Command>, Shards),
     /// The next request was parked.
-    ToAWait,
+    Parked,
 }
 
 impl Batch {
@@ -95,29 +95,29 @@ impl Batch {
         let inner = self.inner.clone();
         let mut turn = Turn::new(&inner, cx.worker());
         match self.take_turn(&inner, &mut turn, cx) {
-            Came::ToTheEnd(batch) => {
+            Turned::Done(batch) => {
                 turn.publish(&inner, &batch.session);
                 return batch.when_logged(cx);
             }
-            Came::ToAPause(batch) => {
+            Turned::Paused(batch) => {
                 turn.publish(&inner, &batch.session);
                 batch.launch(cx);
             }
-            Came::ToShards(batch, command, shards) => {
+            Turned::Refused(batch, command, shards) => {
                 turn.publish(&inner, &batch.session);
                 batch.spawn_on(command, shards, cx);
             }
-            Came::ToAWait => {}
+            Turned::Parked => {}
         }
         None
     }
 
-    fn take_turn(mut self: Box<Self>, inner: &Arc<Inner>, turn: &mut Turn, cx: &mut Context) -> Came {
+    fn take_turn(mut self: Box<Self>, inner: &Arc<Inner>, turn: &mut Turn, cx: &mut Context) -> Turned {
         let mut ahead = Ahead::new(&inner.shards, &inner.layout, self.session.last_command);
         let end = self.next + MOST_REQUESTS;
         while self.next < end {
             if self.is_done() {
-                return Came::ToTheEnd(self);
+                return Turned::Done(self);
             }
             let known = ahead.get(&self.requests, self.next, self.session.database, cx);
             self.session.last_command = known.command;
@@ -130,13 +130,15 @@ impl Batch {
             let is_run = turn.try_run(inner, &request, &mut batch, cx);
             turn.settle(inner, cx);
             match batch {
-                Some(batch) if !is_run => return Came::ToShards(batch, known.command, request.into_shards()),
-                Some(batch) if turn.has_to_wait() => return Came::ToAPause(batch),
+                Some(batch) if !is_run => {
+                    return Turned::Refused(batch, known.command, request.into_shards());
+                }
+                Some(batch) if turn.has_to_wait() => return Turned::Paused(batch),
                 Some(batch) => self = batch,
-                None => return Came::ToAWait,
+                None => return Turned::Parked,
             }
         }
-        Came::ToAPause(self)
+        Turned::Paused(self)
     }
 
     /// Lets a task go on.
@@ -185,14 +187,14 @@ impl Batch {
     }
 
     /// Passes the session and the replies on.
-    pub(super) fn reply(self: Box<Self>, cx: &mut Context) {
+    pub(super) fn reply(self, cx: &mut Context) {
         let (finished, then) = self.into_finished();
         then.complete(finished, cx);
     }
 
     /// Returns the session with the replies, and what was to happen then.
-    pub(super) fn into_finished(self: Box<Self>) -> (Finished, Box<dyn Completion>) {
-        let Self { session, reply, then, requests, .. } = *self;
+    pub(super) fn into_finished(self) -> (Finished, Box<dyn Completion>) {
+        let Self { session, reply, then, requests, .. } = self;
         (Finished { session, replies: reply.into_bytes(), requests }, then)
     }
 }

@@ -39,7 +39,7 @@ fn order(hash: u64) -> u32 {
 
 /// The bits of a hash that are in neither the order nor the number of the shard.
 fn tag(hash: u64) -> u16 {
-    (hash << 8 | hash >> 56) as u16
+    hash.rotate_left(8) as u16
 }
 
 /// The first `depth` bits of an order.

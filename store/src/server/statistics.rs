@@ -17,8 +17,8 @@ pub struct Statistics {
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Lane {
-    /// In the order in which they were first called; a client calls few. A name may be there several
-    /// times, as it is found by its address.
+    /// In the order in which they were first called; a client calls few. A name may be there
+    /// several times, as it is found by its address.
     commands: Mutex<Vec<(&'static str, CommandCounts)>>,
     hits: AtomicU64,
     misses: AtomicU64,

@@ -37,9 +37,12 @@ struct Entry {
     replied: Option<(String, u64)>,
 }
 
+/// A session that is back, its replies, and when it came.
+type Back = (Box<Session>, String, u64);
+
 /// A client, which waits for its replies before it sends more.
 struct One {
-    session: Arc<Mutex<Option<(Box<Session>, String, u64)>>>,
+    session: Arc<Mutex<Option<Back>>>,
     entries: Vec<Entry>,
 }
 
