@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`resp`] | the protocol: requests are parsed, replies are written |
 //! | [`value`] | what a key holds |
+//! | [`rdb`] | Redis' format of files and of DUMP |
 //! | [`keyspace`] | keys, and the shards they lie in |
 //! | [`command`] | the commands, and the table of all |
 //! | [`engine`] | runs requests as tasks |
@@ -44,6 +45,7 @@ pub mod glob;
 pub mod keyspace;
 #[cfg(feature = "net")]
 pub mod net;
+pub mod rdb;
 pub mod resp;
 pub mod server;
 pub mod session;
