@@ -3,7 +3,7 @@
 use super::half::Half;
 use super::{Job, Top};
 use crate::scheduler::{Context, Runtime, Worker};
-use crate::task::{Payload, TaskBuilder, quietly};
+use crate::task::{TaskBuilder, quietly, throw};
 use alloc::sync::Arc;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
@@ -283,7 +283,11 @@ unsafe fn run_first<RA, RB, B: FnOnce(Fork<'_>) -> RB>(
 #[cfg(feature = "std")]
 #[cold]
 #[inline(never)]
-unsafe fn give_up<R, B: FnOnce(Fork<'_>) -> R>(at: Top, half: Half<B, R>, payload: Payload) -> ! {
+unsafe fn give_up<R, B: FnOnce(Fork<'_>) -> R>(
+    at: Top,
+    half: Half<B, R>,
+    payload: crate::task::Payload,
+) -> ! {
     // SAFETY: `abandon`'s contract is this function's own.
     unsafe { abandon(at, half) };
     throw(payload)
@@ -386,14 +390,4 @@ unsafe fn abandon<R, B: FnOnce(Fork<'_>) -> R>(at: Top, half: Half<B, R>) {
             quietly(|| drop(half.take_result()));
         }
     }
-}
-
-/// Continues a panic that was caught.
-#[cold]
-pub(crate) fn throw(payload: Payload) -> ! {
-    #[cfg(feature = "std")]
-    std::panic::resume_unwind(payload);
-    // Without `std` no panic is caught, so there is none to continue.
-    #[cfg(not(feature = "std"))]
-    unreachable!("{:?}", payload.type_id())
 }

@@ -49,7 +49,7 @@ mod zip;
 pub use divide::Divide;
 pub(crate) use handover::{Handover, Thief};
 pub(crate) use job::{Job, Sight};
-pub(crate) use join::{Fork, throw};
+pub(crate) use join::Fork;
 pub use over::{NestedOver, Over};
 #[cfg(all(test, model = "loom"))]
 pub(crate) use parts::Path;

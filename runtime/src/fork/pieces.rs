@@ -1,8 +1,7 @@
 //! Numbered pieces of work, each on a worker of its own choice, for a caller that waits for them.
 
-use super::join::throw;
 use crate::scheduler::Runtime;
-use crate::task::{FrameGuard, JoinError};
+use crate::task::{FrameGuard, JoinError, throw};
 use alloc::vec::Vec;
 use core::ptr::NonNull;
 

@@ -4,7 +4,7 @@ use super::half::Half;
 use super::job::RunFn;
 use super::{Fork, Job, Top};
 use crate::scheduler::Runtime;
-use crate::task::{JoinError, Payload, discard, quietly};
+use crate::task::{JoinError, Payload, discard, quietly, throw};
 use alloc::boxed::Box;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
@@ -57,7 +57,7 @@ impl Fork<'_> {
         scope.finish();
         match scope.panic.take() {
             None => result,
-            Some(payload) => super::join::throw(payload),
+            Some(payload) => throw(payload),
         }
     }
 }

@@ -42,7 +42,6 @@
 
 use super::observing::Outer;
 use super::{Context, Driver, RuntimeState, Worker};
-use crate::fork::throw;
 use crate::monitor::Running;
 use crate::object::Reference;
 use crate::sync::{Relaxed, SeqCst, fence, yield_now};
@@ -166,7 +165,7 @@ impl Worker {
         }
         let outcome = loan.run_outside(function);
         drop(loan);
-        outcome.unwrap_or_else(|payload| throw(payload))
+        outcome.unwrap_or_else(|payload| crate::task::throw(payload))
     }
 
     /// Prepares this worker for other tasks, in the midst of the current one.

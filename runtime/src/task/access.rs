@@ -3,12 +3,12 @@
 use super::grant::{Grant, Reads, Writes, sealed};
 use super::multi_object::{self, FixedList, ObjectGrants};
 use super::single_object::{self, ClosureBody};
-use super::{JoinError, Sink, call, options::SpawnRequest, spawner::sealed::Spawn, unbound};
+use super::{Sink, call, call::InPlace, options::SpawnRequest, spawner::sealed::Spawn, unbound};
 use crate::annotation::Part;
 use crate::limit::Limit;
 use crate::object::{Cell, Class, Fetch, Link, Reference, Version, Versioned, WrittenInPlace, limit_of};
-use crate::scheduler::{Context, Runtime};
-use alloc::vec::Vec;
+use crate::scheduler::{Context, RuntimeState};
+use alloc::{sync::Arc, vec::Vec};
 use core::{any::type_name, marker::PhantomData};
 
 /// One object of a task, with its mode and the part that the task will touch.
@@ -46,9 +46,9 @@ impl ObjectAccess {
     ///
     /// If it belongs to another one.
     #[inline(always)]
-    pub(crate) fn check(&self, shared: &alloc::sync::Arc<crate::scheduler::RuntimeState>) {
+    pub(crate) fn check(&self, shared: &Arc<RuntimeState>) {
         assert!(
-            self.runtime == 0 || self.runtime == alloc::sync::Arc::as_ptr(shared).addr(),
+            self.runtime == 0 || self.runtime == Arc::as_ptr(shared).addr(),
             "an object is used by a task of another runtime"
         );
     }
@@ -131,11 +131,11 @@ macro_rules! single {
                 single_object::launch(request, self.object_access(), body, sink);
             }
 
-            fn call_in_place<F, R>(&self, rt: &Runtime, body: F) -> Result<Result<R, JoinError>, F>
+            fn call_in_place<F, R>(&self, shared: &Arc<RuntimeState>, body: F) -> InPlace<R, F>
             where
                 F: for<'v> FnOnce(Self::View<'v>) -> R,
             {
-                call::call_with_one::<<Self as Access>::Grant, F, R>(rt, self.object_access(), body)
+                call::call_with_one::<<Self as Access>::Grant, F, R>(shared, self.object_access(), body)
             }
 
             fn limits(&self, limits: &mut Vec<Limit>) {
@@ -278,9 +278,9 @@ pub trait AccessSet {
     fn launch<P: Spawn, F, K: Sink<R>, R: 'static>(self, request: SpawnRequest<P>, body: F, sink: K)
     where
         F: for<'v> FnOnce(Self::View<'v>, &mut Context) -> R + Send + 'static;
-    /// Runs a body on the calling thread. Returns the body if it has to be a task.
+    /// Runs a body on the calling thread, unless it has to be a task.
     #[doc(hidden)]
-    fn call_in_place<F, R>(&self, rt: &Runtime, body: F) -> Result<Result<R, JoinError>, F>
+    fn call_in_place<F, R>(&self, shared: &Arc<RuntimeState>, body: F) -> InPlace<R, F>
     where
         F: for<'v> FnOnce(Self::View<'v>) -> R;
     /// Appends the limits of the objects.
@@ -299,11 +299,11 @@ impl AccessSet for () {
         unbound::launch(request, body, sink);
     }
 
-    fn call_in_place<F, R>(&self, _: &Runtime, body: F) -> Result<Result<R, JoinError>, F>
+    fn call_in_place<F, R>(&self, _: &Arc<RuntimeState>, body: F) -> InPlace<R, F>
     where
         F: for<'v> FnOnce(()) -> R,
     {
-        Err(body)
+        InPlace::Busy(body)
     }
 
     fn limits(&self, _: &mut Vec<Limit>) {}
@@ -361,12 +361,12 @@ macro_rules! tuples {
                 multi_object::launch::<($($name::Grant,)+), _, _, _, _>(request, list, body, sink);
             }
 
-            fn call_in_place<F, R>(&self, rt: &Runtime, body: F) -> Result<Result<R, JoinError>, F>
+            fn call_in_place<F, R>(&self, shared: &Arc<RuntimeState>, body: F) -> InPlace<R, F>
             where
                 F: for<'v> FnOnce(Self::View<'v>) -> R,
             {
                 let list = FixedList::new([$(self.$index.object_access()),+]);
-                call::call_in_place::<($($name::Grant,)+), F, R>(rt, &list, body)
+                call::call_in_place::<($($name::Grant,)+), F, R>(shared, &list, body)
             }
 
             fn limits(&self, limits: &mut Vec<Limit>) {

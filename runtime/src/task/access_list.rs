@@ -3,11 +3,11 @@
 use super::access::{Access, AccessSet, ObjectAccess, Read, ReadLink, Write, WriteLink, value_of};
 use super::grant::{Grant, Reads, Writes, sealed};
 use super::multi_object::{self, AccessList, ObjectGrants};
-use super::{JoinError, Sink, call, options::SpawnRequest, spawner::sealed::Spawn};
+use super::{Sink, call, call::InPlace, options::SpawnRequest, spawner::sealed::Spawn};
 use crate::limit::Limit;
 use crate::object::{Class, Version, Versioned};
-use crate::scheduler::{Context, Runtime};
-use alloc::vec::Vec;
+use crate::scheduler::{Context, RuntimeState};
+use alloc::{sync::Arc, vec::Vec};
 use core::any::type_name;
 use core::marker::PhantomData;
 use core::ops::Deref;
@@ -268,12 +268,12 @@ macro_rules! lists {
                 multi_object::launch::<ListOf<A::Grant>, _, _, _, _>(request, list, body, sink);
             }
 
-            fn call_in_place<F, R>(&self, rt: &Runtime, body: F) -> Result<Result<R, JoinError>, F>
+            fn call_in_place<F, R>(&self, shared: &Arc<RuntimeState>, body: F) -> InPlace<R, F>
             where
                 F: for<'v> FnOnce(Self::View<'v>) -> R,
             {
                 let list = AccessList::new(self.iter().map(A::listed).collect());
-                call::call_in_place::<ListOf<A::Grant>, F, R>(rt, &list, body)
+                call::call_in_place::<ListOf<A::Grant>, F, R>(shared, &list, body)
             }
 
             fn limits(&self, limits: &mut Vec<Limit>) {

@@ -1,4 +1,4 @@
-//! Calls: tasks that a thread outside runs itself, if their objects are free.
+//! Calls: bodies that a thread outside, or a running task, runs itself if their objects are free.
 //!
 //! A task costs a thread two changes of threads: to the worker, and back with the result. That is
 //! far more than most bodies take. An object with a latch can be entered on any thread, so a call
@@ -9,21 +9,24 @@
 //!
 //! The caller borrows the objects, so no epoch has to keep them. A link borrows nothing: a call
 //! with one is a task.
+//!
+//! A running task gets a body back that would have to be a task, as it must not wait for one.
 
-use super::access::{AccessSet, ObjectAccess};
-use super::entry::try_enter;
+use super::access::{AccessSet, ObjectAccess, value_of};
+use super::entry::{leave, mend, poison, try_enter};
 use super::grant::Grant;
 use super::handle::Handle;
-use super::multi_object::{FixedList, ObjectGrants, ObjectList, leave_first, mend_all, poison_all};
-use super::{JoinError, TaskBuilder, catch, quietly};
-use crate::object::FreeWord;
-use crate::scheduler::Runtime;
+use super::multi_object::{ObjectGrants, ObjectList, leave_first, mend_all, poison_all};
+use super::{JoinError, Payload, TaskBuilder, catch, quietly, throw};
+use crate::object::{FreeWord, Header, Primitive};
+use crate::scheduler::{Context, Runtime, RuntimeState};
 use crate::sync::Backoff;
+use alloc::sync::Arc;
 use core::any::type_name;
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{self, Poll};
 
 /// The result of [`TaskBuilder::call`]: [join](Self::join) or await it.
 #[must_use = "a dropped call detaches its task"]
@@ -82,14 +85,90 @@ impl<A: AccessSet> TaskBuilder<&Runtime, A> {
         R: Send + 'static,
     {
         let (request, access, group) = self.into_parts();
-        match access.call_in_place(request.spawner, body) {
-            Ok(outcome) => {
-                Call(Progress::Done(Some(outcome.map_err(|error| error.of_task(type_name::<F>())))))
+        let rt = request.spawner;
+        let outcome = match rt.is_shutting_down() {
+            true => InPlace::Busy(body),
+            false => access.call_in_place(rt.shared(), body),
+        };
+        let outcome = match outcome {
+            InPlace::Ran(outcome) => outcome.map_err(JoinError::panicked),
+            InPlace::Refused(error, body) => {
+                quietly(|| drop(body));
+                Err(error)
             }
-            Err(body) => {
+            InPlace::Busy(body) => {
                 let task = TaskBuilder::from_parts(request, access, group);
-                Call(Progress::Submitted(task.submit_named::<F, _, R>(move |view, _cx| body(view))))
+                let handle = task.submit_named::<F, _, R>(move |view, _cx| body(view));
+                return Call(Progress::Submitted(handle));
             }
+        };
+        Call(Progress::Done(Some(outcome.map_err(|error| error.of_task(type_name::<F>())))))
+    }
+}
+
+impl<A: AccessSet> TaskBuilder<&mut Context, A> {
+    /// Runs the body at once, as a part of the running task, if its objects are free; else gives it
+    /// back. Isolation is that of a task.
+    ///
+    /// For a task that touches many objects, one after the other, each for a moment: it goes on
+    /// without a follow-up for each of them. Where the body comes back, spawn a follow-up with this
+    /// access, and go on there.
+    ///
+    /// Objects, waiting and annotations are those of a [call](TaskBuilder::call) of a thread. The
+    /// body gets no context, so it spawns nothing while it is inside. In a simulation, and with
+    /// objects that have no latch, it always comes back: such a program is a chain of tasks. So it
+    /// does if an object is poisoned; the follow-up reports that.
+    ///
+    /// ```
+    /// use xtasking::{Context, Object, Plain, Runtime, primitive::SpinLatch};
+    ///
+    /// type Counters = Vec<Object<Plain<u64>>>;
+    ///
+    /// /// Adds 1 to the counters from `next` on, in order.
+    /// fn count(counters: Counters, mut next: usize, cx: &mut Context) {
+    ///     while let Some(counter) = counters.get(next) {
+    ///         if cx.task(counter.write()).try_call(|counter| *counter += 1).is_err() {
+    ///             let counter = counter.clone();
+    ///             return cx.task(counter.write()).as_sibling().spawn(move |counter, cx| {
+    ///                 *counter += 1;
+    ///                 count(counters, next + 1, cx);
+    ///             });
+    ///         }
+    ///         next += 1;
+    ///     }
+    /// }
+    ///
+    /// let rt = Runtime::builder().workers(2).build()?;
+    /// let counters: Counters = (0..100).map(|_| rt.plain(0).pin(SpinLatch).build()).collect();
+    /// let group = rt.group();
+    /// for _ in 0..3 {
+    ///     let counters = counters.clone();
+    ///     rt.task(()).of(&group).spawn(move |(), cx| count(counters, 0, cx));
+    /// }
+    /// let all: Vec<_> = counters.iter().map(|counter| counter.read()).collect();
+    /// let sum = rt.task(all).after(group).submit(|all, _| all.into_iter().sum::<u64>());
+    /// assert_eq!(sum.join()?, 300);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The body, if it has not run.
+    ///
+    /// # Panics
+    ///
+    /// If the body panics: then the running task does. Objects that it writes are poisoned, as
+    /// after a task. And if the same object is named twice in a tuple, once for writing, or belongs
+    /// to another runtime.
+    #[inline]
+    pub fn try_call<F, R>(self, body: F) -> Result<R, F>
+    where
+        F: for<'v> FnOnce(A::View<'v>) -> R,
+    {
+        let (request, access, _) = self.into_parts();
+        match access.call_in_place(request.spawner.worker.shared(), body) {
+            InPlace::Ran(outcome) => Ok(outcome.unwrap_or_else(|payload| throw(payload))),
+            InPlace::Refused(_, body) | InPlace::Busy(body) => Err(body),
         }
     }
 }
@@ -119,7 +198,7 @@ impl<R> Call<R> {
 impl<R> Future for Call<R> {
     type Output = Result<R, JoinError>;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut task::Context<'_>) -> Poll<Self::Output> {
         match &mut self.0 {
             Progress::Done(outcome) => Poll::Ready(outcome.take().unwrap_or(Err(JoinError::Abandoned))),
             Progress::Submitted(handle) => Pin::new(handle).poll(context),
@@ -135,26 +214,33 @@ impl<R> fmt::Debug for Call<R> {
     }
 }
 
-/// Runs a body on the calling thread, inside its objects. Returns the body if it has to be a task.
-pub(super) fn call_in_place<G, F, R>(rt: &Runtime, list: &G::List, body: F) -> Result<Result<R, JoinError>, F>
+/// What came of a body that was to run in place.
+pub enum InPlace<R, F> {
+    /// It ran, to its end or to a panic.
+    Ran(Result<R, Payload>),
+    /// It did not run: an object may not be used, for example as it is poisoned.
+    Refused(JoinError, F),
+    /// It did not run: it has to be a task.
+    Busy(F),
+}
+
+/// Runs a body on the calling thread, inside its objects.
+pub(super) fn call_in_place<G, F, R>(shared: &Arc<RuntimeState>, list: &G::List, body: F) -> InPlace<R, F>
 where
     G: ObjectGrants,
     F: for<'v> FnOnce(G::View<'v>) -> R,
 {
     let targets = list.targets();
-    targets.iter().for_each(|target| target.check(rt.shared()));
+    targets.iter().for_each(|target| target.check(shared));
     let is_task = |target: &ObjectAccess| target.runtime == 0 || target.reference.primitive().is_sequenced();
-    if rt.is_simulated() || rt.is_shutting_down() || list.names_twice() || targets.iter().any(is_task) {
-        return Err(body);
+    if shared.platform.is_simulated() || list.names_twice() || targets.iter().any(is_task) {
+        return InPlace::Busy(body);
     }
     // SAFETY: the caller borrows the objects, none of which is a link.
-    match unsafe { enter_all(rt.shared().free_word, list) } {
+    match unsafe { enter_all(shared.free_word, list) } {
         Ok(true) => {}
-        Ok(false) => return Err(body),
-        Err(error) => {
-            quietly(|| drop(body));
-            return Ok(Err(error));
-        }
+        Ok(false) => return InPlace::Busy(body),
+        Err(error) => return InPlace::Refused(error, body),
     }
     // SAFETY: alive, as the caller borrows them; entered in their modes until `leave_first`, and
     // different where written, as the list does not name them twice.
@@ -169,33 +255,49 @@ where
             Err(_) => poison_all::<G>(targets),
         }
         leave_first(list, list.different());
-        Ok(outcome.map_err(JoinError::panicked))
+        InPlace::Ran(outcome)
     }
 }
 
 /// As [`call_in_place`], with one object.
+#[inline]
 pub(super) fn call_with_one<G, F, R>(
-    rt: &Runtime,
+    shared: &Arc<RuntimeState>,
     target: ObjectAccess,
     body: F,
-) -> Result<Result<R, JoinError>, F>
+) -> InPlace<R, F>
 where
     G: Grant,
     F: for<'v> FnOnce(G::View<'v>) -> R,
 {
-    let mut body = Some(body);
-    let list = FixedList::new([target]);
-    let outcome = call_in_place::<(G,), _, R>(rt, &list, |(view,)| {
-        let body = body.take().expect("a body runs once");
-        body(view)
-    });
-    match outcome {
-        Ok(outcome) => {
-            // It is still there if it was refused.
-            quietly(|| drop(body.take()));
-            Ok(outcome)
+    target.check(shared);
+    let (reference, primitive) = (target.reference, target.reference.primitive());
+    if target.runtime == 0 || primitive.is_sequenced() || shared.platform.is_simulated() {
+        return InPlace::Busy(body);
+    }
+    // SAFETY: the caller borrows the object, which is no link: it is alive, and of its class. It is
+    // entered in its mode until `leave`.
+    unsafe {
+        let header = reference.header();
+        match enter_one(shared.free_word, header, &target) {
+            Ok(true) => {}
+            Ok(false) => return InPlace::Busy(body),
+            Err(error) => return InPlace::Refused(error, body),
         }
-        Err(_) => Err(body.take().expect("the body has not run")),
+        let value = value_of::<G::Class>(reference);
+        let mut local = G::copy(value);
+        let outcome = catch(|| body(G::view(value, &mut local)));
+        match &outcome {
+            Ok(_) if G::WRITE => {
+                G::publish(value, local);
+                mend(reference);
+            }
+            Ok(_) => {}
+            Err(_) if G::IN_PLACE => poison(reference),
+            Err(_) => {}
+        }
+        leave(header, primitive, G::WRITE);
+        InPlace::Ran(outcome)
     }
 }
 
@@ -214,24 +316,46 @@ unsafe fn enter_all(free_word: FreeWord, list: &impl ObjectList) -> Result<bool,
         let target = list.targets()[list.nth(nth)];
         // SAFETY: alive by this function's contract; the objects before this one are entered.
         unsafe {
-            let header = target.reference.header();
-            let mut backoff = Backoff::new();
-            while !try_enter(header, target.reference.primitive(), target.write) {
-                if backoff.is_at_milestone() {
-                    leave_first(list, if planted!("call-keeps-latches") { 0 } else { nth });
-                    return Ok(false);
-                }
-                backoff.wait();
-            }
-            match header.failure(free_word) {
-                None => {}
-                Some(JoinError::Poisoned) if target.reference.is_even_poisoned() => {}
-                Some(error) => {
-                    leave_first(list, nth + 1);
-                    return Err(error);
-                }
+            let entered = enter_one(free_word, target.reference.header(), &target);
+            if !matches!(entered, Ok(true)) {
+                leave_first(list, if planted!("call-keeps-latches") { 0 } else { nth });
+                return entered;
             }
         }
     }
     Ok(true)
+}
+
+/// Enters an object that has a latch. Returns false if it is not free in time.
+///
+/// # Errors
+///
+/// If it is poisoned and the call does not enter it even so. It is not entered then.
+#[inline]
+fn enter_one(free_word: FreeWord, header: &Header, target: &ObjectAccess) -> Result<bool, JoinError> {
+    let primitive = target.reference.primitive();
+    if !try_enter(header, primitive, target.write) && !wait_to_enter(header, primitive, target.write) {
+        return Ok(false);
+    }
+    match header.failure(free_word) {
+        None => Ok(true),
+        Some(JoinError::Poisoned) if target.reference.is_even_poisoned() => Ok(true),
+        Some(error) => {
+            leave(header, primitive, target.write);
+            Err(error)
+        }
+    }
+}
+
+/// Waits for an object as long as a change of threads takes. Returns true if it was entered.
+#[cold]
+fn wait_to_enter(header: &Header, primitive: Primitive, write: bool) -> bool {
+    let mut backoff = Backoff::new();
+    while !backoff.is_at_milestone() {
+        backoff.wait();
+        if try_enter(header, primitive, write) {
+            return true;
+        }
+    }
+    false
 }

@@ -88,3 +88,13 @@ pub(crate) fn catch<R>(run: impl FnOnce() -> R) -> Result<R, Payload> {
         Ok(run())
     }
 }
+
+/// Continues a panic that was caught.
+#[cold]
+pub(crate) fn throw(payload: Payload) -> ! {
+    #[cfg(feature = "std")]
+    std::panic::resume_unwind(payload);
+    // Without `std` no panic is caught, so there is none to continue.
+    #[cfg(not(feature = "std"))]
+    unreachable!("{:?}", payload.type_id())
+}

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use xtasking::{
-    JoinError, Object, Plain, Runtime,
+    Context as RunsOn, JoinError, Object, Plain, Runtime,
     primitive::{OptimisticLatched, OptimisticSequenced, ReaderWriterLatch, Sequencing, SpinLatch},
 };
 
@@ -166,4 +166,89 @@ fn a_call_after_the_end_is_refused() {
     drop(rt);
     let late = handle.task(object.read()).call(|value| *value).join();
     assert!(matches!(late, Err(JoinError::ShutDown)), "{late:?}");
+}
+
+/// Adds a task's number to the lists in order, from `next` on: in place where it can, else by a follow-up.
+fn add_in_order(lists: Arc<Vec<Object<Plain<Vec<usize>>>>>, task: usize, mut next: usize, cx: &mut RunsOn) {
+    while let Some(list) = lists.get(next) {
+        if cx.task(list.write()).try_call(|list| list.push(task)).is_err() {
+            let all = lists.clone();
+            return cx.task(list.write()).as_sibling().spawn(move |list, cx| {
+                list.push(task);
+                add_in_order(all, task, next + 1, cx);
+            });
+        }
+        next += 1;
+    }
+}
+
+/// No addition is lost or made twice, whether a task was in place or had to wait.
+#[test]
+fn tasks_call_at_objects_in_place_with_the_isolation_of_a_task() {
+    const TASKS: usize = 20;
+    on_all(|setting| {
+        let rt = setting.build();
+        let lists: Arc<Vec<_>> =
+            Arc::new((0..10).map(|_| rt.plain(Vec::new()).pin(SpinLatch).build()).collect());
+        let group = rt.group();
+        for task in 0..TASKS {
+            let lists = lists.clone();
+            rt.task(()).of(&group).spawn(move |(), cx| add_in_order(lists, task, 0, cx));
+        }
+        let all: Vec<_> = lists.iter().map(|list| list.write()).collect();
+        let check = rt.task(all).after(group).submit(|lists, _| {
+            for list in lists {
+                list.sort_unstable();
+                assert!(list.iter().copied().eq(0..TASKS));
+            }
+        });
+        check.join().unwrap();
+    });
+}
+
+#[test]
+fn a_body_comes_back_where_it_would_have_to_wait() {
+    let rt = Setting::Threads { workers: 1 }.build();
+    let latched = Arc::new(rt.plain(1).pin(SpinLatch).build());
+    let sequenced = Arc::new(rt.plain(1).pin(Sequencing).build());
+    let (free, same) = (rt.shared_reads(5).pin(ReaderWriterLatch).build(), latched.clone());
+    let task = rt.task(latched.write()).submit(move |value, cx| {
+        // The running task is inside.
+        assert!(cx.task(same.write()).try_call(|value| *value = 7).is_err());
+        assert!(cx.task((free.read(), same.read())).try_call(|_| ()).is_err());
+        assert!(cx.task(sequenced.write()).try_call(|value| *value = 7).is_err());
+        assert!(cx.task(()).try_call(|()| ()).is_err());
+        // What it has entered first is free again.
+        let sum = cx.task(vec![free.write()]).try_call(|mut all| {
+            *all[0] += 1;
+            *all[0] + *value
+        });
+        sum.map_err(drop).unwrap()
+    });
+    assert_eq!(task.join().unwrap(), 7);
+    let simulated = Setting::Simulation { cores: 1, seed: 1 }.build();
+    let object = simulated.plain(1).pin(SpinLatch).build();
+    let body = simulated.task(()).submit(move |(), cx| cx.task(object.write()).try_call(|_| ()).is_err());
+    assert!(body.join().unwrap());
+}
+
+#[test]
+fn a_panic_in_a_body_in_place_is_one_of_the_running_task() {
+    silence_tasks();
+    let rt = Setting::Threads { workers: 1 }.build();
+    let object = Arc::new(rt.plain(0).pin(SpinLatch).build());
+    let same = object.clone();
+    let failed = rt.task(()).submit(move |(), cx| {
+        _ = cx.task(same.write()).try_call(|value| {
+            *value = 1;
+            panic!("provoked")
+        });
+    });
+    let Err(JoinError::Panicked(payload)) = failed.join() else { panic!("the task has not failed") };
+    assert_eq!(payload.message(), "provoked");
+    let same = object.clone();
+    let refused = rt.task(()).submit(move |(), cx| cx.task(same.write()).try_call(|_| ()).is_err());
+    assert!(refused.join().unwrap() && object.is_poisoned());
+    object.clear_poison();
+    assert_eq!(rt.task(object.read()).submit(|value, _| *value).join().unwrap(), 1);
 }

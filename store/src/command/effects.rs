@@ -62,6 +62,16 @@ impl Effects {
         self.changes
     }
 
+    /// Returns true if nothing was noted since it was made or cleared.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.changes == 0 && self.is_empty()
+    }
+
+    /// Forgets what was noted.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::new(self.is_recording);
+    }
+
     /// Begins a command.
     pub(crate) fn begin_command(&mut self) {
         self.is_replaced = false;

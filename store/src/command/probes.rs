@@ -3,10 +3,8 @@
 use super::{Block, Call, Command, CommandResult, EventClass, Flags, NullReply, Outcome};
 
 pub(super) const COMMANDS: &[Command] = &[
-    Command::new("take", -3, take).flags(&[Flags::WRITE, Flags::BLOCKING, Flags::ENDS_GROUP]).keys(1, -2, 1),
-    Command::new("taketo", 4, take_to)
-        .flags(&[Flags::WRITE, Flags::BLOCKING, Flags::ENDS_GROUP])
-        .keys(1, 2, 1),
+    Command::new("take", -3, take).flags(&[Flags::WRITE, Flags::BLOCKING]).keys(1, -2, 1),
+    Command::new("taketo", 4, take_to).flags(&[Flags::WRITE, Flags::BLOCKING]).keys(1, 2, 1),
     Command::new("panic", 2, |_| panic!("a command that panics")).flags(&[Flags::WRITE]).keys(1, 1, 1),
 ];
 

@@ -25,6 +25,15 @@ pub fn resolve(args: Args<'_>) -> Result<&'static Command, CommandError> {
     }
 }
 
+impl Command {
+    /// Returns true if a request resolves to this command. False says nothing of a subcommand.
+    #[inline]
+    pub(crate) fn is_called_by(&self, args: Args<'_>) -> bool {
+        let is_named = args.get(0).is_some_and(|name| name.eq_ignore_ascii_case(self.name.as_bytes()));
+        is_named && self.subcommands.is_empty() && self.accepts(args.len())
+    }
+}
+
 /// Finds the command or subcommand that a request names, whatever its arguments.
 pub(crate) fn find_named(args: Args<'_>) -> Option<&'static Command> {
     let command = find(args.get(0)?)?;
@@ -49,8 +58,11 @@ pub fn check_access(command: &Command, is_authenticated: bool) -> Result<(), Com
 ///
 /// Redis' error if it may not.
 pub(crate) fn check_listening(command: &Command, session: &Session) -> Result<(), CommandError> {
+    if !session.is_only_listening() {
+        return Ok(());
+    }
     let is_allowed = command.changes_listening() || matches!(command.name, "ping" | "quit" | "reset");
-    if is_allowed || !session.is_only_listening() {
+    if is_allowed {
         return Ok(());
     }
     Err(CommandError::new(format!(

@@ -170,10 +170,6 @@ impl Flags {
     /// No flags.
     pub const NONE: Self = Self(0);
 
-    /// Ends a group of commands that run in one task: the shards of what follows depend on it.
-    /// Clients do not see this flag.
-    pub const ENDS_GROUP: Self = Self(1 << 24);
-
     /// Holds its keys alone although it does not change them. Clients do not see this flag.
     pub const LOCKS_KEYS: Self = Self(1 << 25);
 

@@ -5,8 +5,7 @@ use super::{Call, Command, CommandError, CommandResult, Flags, KeyPositions, res
 use crate::server::CommandCounts;
 use crate::session::{Transaction, WatchedKey};
 
-const ALWAYS: &[Flags] =
-    &[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST, Flags::ALLOW_BUSY, Flags::ENDS_GROUP];
+const ALWAYS: &[Flags] = &[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST, Flags::ALLOW_BUSY];
 
 pub(super) const COMMANDS: &[Command] = &[
     Command::new("multi", 1, multi).flags(ALWAYS).categories(&["transaction"]).doc(
@@ -16,7 +15,7 @@ pub(super) const COMMANDS: &[Command] = &[
         "Mark the start of a transaction block",
     ),
     Command::new("exec", 1, exec)
-        .flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::SKIP_SLOWLOG, Flags::ENDS_GROUP])
+        .flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::SKIP_SLOWLOG])
         .keys_from(KeyPositions::Transaction)
         .categories(&["transaction"])
         .doc(

@@ -1,8 +1,8 @@
 //! The requests of one session under way.
 
 use super::engine::Inner;
-use super::plan::{Plan, plan};
-use super::run::Body;
+use super::plan::{Request, Shards};
+use super::turn::Turn;
 use crate::command::Command;
 use crate::keyspace::HeldShards;
 use crate::resp::{Reply, Requests};
@@ -12,6 +12,9 @@ use std::sync::Arc;
 use xtasking::Context;
 use xtasking::task::Spawner;
 
+/// The most requests that one task runs, so that it is not long.
+const MOST_REQUESTS: usize = 256;
+
 /// A session whose requests are done.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -20,10 +23,25 @@ pub struct Finished {
     pub session: Session,
     /// The replies, in the order of the requests, as bytes to be sent.
     pub replies: Vec<u8>,
+    /// The requests, whose memory a [parser can use again](crate::resp::Parser::recycle).
+    pub requests: Requests,
 }
 
-/// What is to happen when all requests are done.
-pub(super) type Then = Box<dyn FnOnce(Finished, &mut Context) + Send>;
+/// What happens when the requests of a session are done: a function, or more.
+pub trait Completion: Send + 'static {
+    /// Takes the session with the replies. It is called in a task, perhaps inside of shards: it
+    /// should only hand the replies over.
+    fn complete(self: Box<Self>, finished: Finished, cx: &mut Context);
+
+    /// Is called instead if [`Engine::run`](super::Engine::run) has returned the session.
+    fn dismiss(self: Box<Self>) {}
+}
+
+impl<F: FnOnce(Finished, &mut Context) + Send + 'static> Completion for F {
+    fn complete(self: Box<Self>, finished: Finished, cx: &mut Context) {
+        self(finished, cx);
+    }
+}
 
 /// Requests of a session that are under way.
 pub(super) struct Batch {
@@ -33,80 +51,134 @@ pub(super) struct Batch {
     /// The first request that is not done.
     pub(super) next: usize,
     pub(super) reply: Reply,
-    then: Then,
+    then: Box<dyn Completion>,
+}
+
+/// How far a turn of a batch came.
+enum Came {
+    /// All requests are done.
+    ToTheEnd(Box<Batch>),
+    /// Other tasks have their turn first.
+    ToAPause(Box<Batch>),
+    /// The shards of the next request are not free.
+    ToShards(Box<Batch>, Option<&'static Command>, Shards),
+    /// The next request was parked.
+    ToAWait,
 }
 
 impl Batch {
-    pub(super) fn new(inner: Arc<Inner>, session: Session, requests: Requests, then: Then) -> Box<Self> {
+    pub(super) fn new(
+        inner: Arc<Inner>,
+        session: Session,
+        requests: Requests,
+        then: Box<dyn Completion>,
+    ) -> Box<Self> {
         let reply = Reply::new(session.protocol);
         Box::new(Self { inner, session, requests, next: 0, reply, then })
     }
 
-    /// Runs the next requests: at once as long as they need no shards, else in a task.
-    pub(super) fn advance(mut self: Box<Self>, cx: &mut Context) {
-        loop {
-            if self.next == self.requests.len() || self.session.is_closing {
-                return self.finish(cx);
-            }
-            let plan = self.plan();
-            if !plan.shards.is_empty() {
-                return self.spawn(plan, cx);
-            }
-            let inner = self.inner.clone();
-            let mut body = Body::new(&inner, HeldShards::None);
-            let batch = body.run(self, &plan.commands);
-            body.finish(cx);
-            match batch {
-                Some(batch) => self = batch,
-                None => return,
-            }
-        }
+    fn is_done(&self) -> bool {
+        self.next == self.requests.len() || self.session.is_closing
     }
 
-    /// Spawns the task of the next requests.
-    pub(super) fn launch<S: Spawner>(self: Box<Self>, spawner: S) {
-        let plan = self.plan();
-        self.spawn(plan, spawner);
-    }
-
-    fn plan(&self) -> Plan {
-        plan(&self.inner, &self.session, &self.requests, self.next)
-    }
-
-    fn spawn<S: Spawner>(self: Box<Self>, plan: Plan, spawner: S) {
-        let (inner, commands) = (self.inner.clone(), plan.commands);
-        match *plan.shards {
-            [] => spawner.task(()).spawn(move |(), cx| self.advance(cx)),
-            [(number, true)] => spawner.task(inner.shards[number].write()).spawn(move |shard, cx| {
-                self.run_on(HeldShards::written(number, shard), &commands, cx);
-            }),
-            [(number, false)] => spawner.task(inner.shards[number].read()).spawn(move |shard, cx| {
-                self.run_on(HeldShards::read(number, shard), &commands, cx);
-            }),
-            _ => inner.spawn_on(spawner, plan.shards, move |held, cx| self.run_on(held, &commands, cx)),
-        }
-    }
-
-    /// Runs the next requests on shards that the task holds, serves sessions that waited for what
-    /// was changed, and goes on.
-    fn run_on(
-        self: Box<Self>,
-        held: HeldShards<'_>,
-        commands: &[Option<&'static Command>],
-        cx: &mut Context,
-    ) {
+    /// Runs the next requests, as long as their shards are free. Returns the batch if all are done;
+    /// else tasks go on with it.
+    pub(super) fn advance(self: Box<Self>, cx: &mut Context) -> Option<Box<Self>> {
         let inner = self.inner.clone();
-        let mut body = Body::new(&inner, held);
-        let batch = body.run(self, commands);
-        body.finish(cx);
-        if let Some(batch) = batch {
-            batch.advance(cx);
+        let mut turn = Turn::new(&inner);
+        match self.take_turn(&inner, &mut turn, cx) {
+            Came::ToTheEnd(batch) => {
+                turn.publish(&inner, &batch.session);
+                return Some(batch);
+            }
+            Came::ToAPause(batch) => {
+                turn.publish(&inner, &batch.session);
+                batch.launch(cx);
+            }
+            Came::ToShards(batch, command, shards) => {
+                turn.publish(&inner, &batch.session);
+                batch.spawn_on(command, shards, cx);
+            }
+            Came::ToAWait => {}
+        }
+        None
+    }
+
+    fn take_turn(mut self: Box<Self>, inner: &Arc<Inner>, turn: &mut Turn, cx: &mut Context) -> Came {
+        let mut command = None;
+        for _ in 0..MOST_REQUESTS {
+            if self.is_done() {
+                return Came::ToTheEnd(self);
+            }
+            let request = Request::of(inner, &self, command);
+            command = request.command;
+            let mut batch = Some(self);
+            let is_run = turn.try_run(inner, &request, &mut batch, cx);
+            turn.settle(inner, cx);
+            match batch {
+                Some(batch) if !is_run => return Came::ToShards(batch, command, request.into_shards()),
+                Some(batch) if turn.has_to_wait() => return Came::ToAPause(batch),
+                Some(batch) => self = batch,
+                None => return Came::ToAWait,
+            }
+        }
+        Came::ToAPause(self)
+    }
+
+    /// Lets a task go on.
+    pub(super) fn launch<S: Spawner>(self: Box<Self>, spawner: S) {
+        spawner.task(()).spawn(move |(), cx| {
+            if let Some(batch) = self.advance(cx) {
+                batch.finish(cx);
+            }
+        });
+    }
+
+    /// Lets a task that holds the shards of the next request go on.
+    fn spawn_on(self: Box<Self>, command: Option<&'static Command>, shards: Shards, cx: &mut Context) {
+        let inner = self.inner.clone();
+        match *shards {
+            [(number, true)] => cx.task(inner.shards[number].write()).spawn(move |shard, cx| {
+                self.run_on(HeldShards::written(number, shard), command, cx);
+            }),
+            [(number, false)] => cx.task(inner.shards[number].read()).spawn(move |shard, cx| {
+                self.run_on(HeldShards::read(number, shard), command, cx);
+            }),
+            _ => inner.spawn_on(cx, shards, move |held, cx| self.run_on(held, command, cx)),
         }
     }
 
-    pub(super) fn finish(self: Box<Self>, cx: &mut Context) {
-        let Self { session, reply, then, .. } = *self;
-        then(Finished { session, replies: reply.into_bytes() }, cx);
+    /// Runs the next request on the shards that this task holds. Another task goes on, as this one
+    /// should not hold them longer.
+    fn run_on(self: Box<Self>, held: HeldShards<'_>, command: Option<&'static Command>, cx: &mut Context) {
+        let inner = self.inner.clone();
+        let mut turn = Turn::new(&inner);
+        let mut batch = Some(self);
+        turn.run(&inner, held, command, &mut batch);
+        turn.settle(&inner, cx);
+        let Some(batch) = batch else { return };
+        turn.publish(&inner, &batch.session);
+        batch.go_on(cx);
+    }
+
+    /// Finishes the batch if all its requests are done, else lets a task go on.
+    pub(super) fn go_on(self: Box<Self>, cx: &mut Context) {
+        if self.is_done() {
+            self.finish(cx);
+        } else {
+            self.launch(cx);
+        }
+    }
+
+    fn finish(self: Box<Self>, cx: &mut Context) {
+        let (finished, then) = self.into_finished();
+        then.complete(finished, cx);
+    }
+
+    /// Returns the session with the replies, and what was to happen then.
+    pub(super) fn into_finished(self: Box<Self>) -> (Finished, Box<dyn Completion>) {
+        let Self { session, reply, then, requests, .. } = *self;
+        (Finished { session, replies: reply.into_bytes(), requests }, then)
     }
 }
 

@@ -4,6 +4,7 @@ use super::batch::Batch;
 use super::engine::Inner;
 use super::plan::{Shards, normalize};
 use super::run::Body;
+use super::turn::Turn;
 use crate::command::Block;
 use crate::server::{Ended, Unblock};
 use std::collections::{BTreeSet, HashMap};
@@ -138,9 +139,9 @@ impl Inner {
         normalize(&mut shards);
         let inner = self.clone();
         self.spawn_on(spawner, shards, move |held, cx| {
-            let mut body = Body::new(&inner, held);
-            body.end_wait(parked, how);
-            body.finish(cx);
+            let mut turn = Turn::new(&inner);
+            Body::new(&inner, &mut turn, held).end_wait(parked, how);
+            turn.settle(&inner, cx);
         });
     }
 }

@@ -1,29 +1,40 @@
-//! Counts of the commands that one task has run.
+//! Counts of what one task has done.
 
-use crate::server::{CommandCounts, Statistics};
+use crate::server::{CommandCounts, KeyCounts, Statistics};
 use smallvec::SmallVec;
 
 /// Counts by name. A pipeline mostly has few commands, and the same several times.
 #[derive(Debug, Default)]
-pub(super) struct Calls(SmallVec<[(&'static str, CommandCounts); 4]>);
+pub(super) struct Calls {
+    by_name: SmallVec<[(&'static str, CommandCounts); 4]>,
+    keys: KeyCounts,
+}
 
 impl Calls {
     /// Counts a call.
     pub(super) fn add(&mut self, command: &'static str, has_failed: bool) {
-        let is_last = self.0.last().is_some_and(|(last, _)| std::ptr::eq(*last, command));
+        let is_last = self.by_name.last().is_some_and(|(last, _)| std::ptr::eq(*last, command));
         if !is_last {
-            self.0.push((command, CommandCounts::default()));
+            self.by_name.push((command, CommandCounts::default()));
         }
-        if let Some((_, counts)) = self.0.last_mut() {
+        if let Some((_, counts)) = self.by_name.last_mut() {
             counts.calls += 1;
             counts.failed += u64::from(has_failed);
         }
     }
 
+    /// Counts what happened to keys.
+    pub(super) fn add_keys(&mut self, counts: KeyCounts) {
+        self.keys.hits += counts.hits;
+        self.keys.misses += counts.misses;
+        self.keys.expired += counts.expired;
+    }
+
     /// Adds the counts to the server's.
     pub(super) fn flush(&mut self, statistics: &Statistics, session: u64) {
-        for (command, counts) in self.0.drain(..) {
+        for (command, counts) in self.by_name.drain(..) {
             statistics.count(session, command, counts);
         }
+        statistics.count_keys(session, std::mem::take(&mut self.keys));
     }
 }

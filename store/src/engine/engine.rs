@@ -1,11 +1,11 @@
 //! The engine of a store.
 
-use super::batch::{Batch, Finished};
+use super::batch::{Batch, Completion, Finished};
 use super::blocked::Blocked;
 use super::plan::Shards;
 use super::{Builder, Client};
 use crate::command::Effects;
-use crate::keyspace::{Held, HeldShards, Keys, Layout, Shard};
+use crate::keyspace::{HeldShards, Keys, Layout, Shard};
 use crate::resp::Requests;
 use crate::server::{Server, Unblock};
 use crate::session::Session;
@@ -96,13 +96,20 @@ impl Engine {
         batch.launch(spawner);
     }
 
-    /// Runs requests as [`submit`](Self::submit) does, from inside a task. Requests that need no
-    /// keys run at once; if all do, `then` was called when this returns.
-    pub fn run<F>(&self, cx: &mut Context, session: Session, requests: Requests, then: F)
-    where
-        F: FnOnce(Finished, &mut Context) + Send + 'static,
-    {
-        Batch::new(self.inner.clone(), session, requests, Box::new(then)).advance(cx);
+    /// Runs requests as [`submit`](Self::submit) does, from inside a task: as long as their keys
+    /// are free they run at once. If all do, it returns the session with the replies, and `then`
+    /// is [dismissed](Completion::dismiss).
+    pub fn run(
+        &self,
+        cx: &mut Context,
+        session: Session,
+        requests: Requests,
+        then: impl Completion,
+    ) -> Option<Finished> {
+        let batch = Batch::new(self.inner.clone(), session, requests, Box::new(then)).advance(cx)?;
+        let (finished, then) = batch.into_finished();
+        then.dismiss();
+        Some(finished)
     }
 
     /// Ends a session that is not under way. It watches no keys and listens to no channel any more,
@@ -178,7 +185,9 @@ impl Inner {
         keys.begin(0, self.now());
         keys.remove_some_expired(ENTRIES_OF_CYCLE);
         let mut effects = self.effects();
-        for expired in keys.take_expired() {
+        let expired = keys.take_expired();
+        self.server.statistics.count_keys(number as u64, keys.take_counts());
+        for expired in expired {
             effects.note_expired(expired.database, &expired.key);
         }
         self.report(&effects);
@@ -190,15 +199,18 @@ impl Inner {
         S: Spawner,
         F: FnOnce(HeldShards<'_>, &mut Context) + Send + 'static,
     {
+        spawner.task(self.accesses(&shards)).spawn(move |views, cx| {
+            body(HeldShards::of(&shards, views), cx);
+        });
+    }
+
+    /// Returns the accesses to shards.
+    pub(super) fn accesses(&self, shards: &Shards) -> Vec<ReadOrWrite<'_, Shared<Shard>>> {
         let access = |&(number, writes): &(usize, bool)| -> ReadOrWrite<'_, _> {
             let object = &self.shards[number];
             if writes { object.write().into() } else { object.read().into() }
         };
-        let list: Vec<_> = shards.iter().map(access).collect();
-        spawner.task(list).spawn(move |views, cx| {
-            let held = shards.iter().zip(views).map(|(&(number, _), view)| Held::new(number, view));
-            body(HeldShards::Many(held.collect()), cx);
-        });
+        shards.iter().map(access).collect()
     }
 
     /// Returns an empty collection of effects.

@@ -5,19 +5,21 @@
 //! | `builder` | [`Builder`]: how an engine is made |
 //! | `engine` | [`Engine`]: requests are submitted to it |
 //! | `batch` | the requests of one session under way |
-//! | `plan` | which requests run in the next task, and on which shards |
-//! | `run` | the body of that task |
-//! | `calls` | counts of the commands that it has run |
+//! | `plan` | which shards a request needs |
+//! | `turn` | what one task does for a batch: requests one after the other |
+//! | `run` | what it does while it holds shards: one request |
+//! | `calls` | counts of what it has done |
 //! | `blocked` | sessions that wait for keys |
 //! | `serve` | runs a blocked command again |
 //! | `client` | [`Client`]: a session for threads that wait for replies |
 //!
 //! # The way of a request
 //!
-//! [`Engine::submit`] takes a session and its requests, in order. As many of the next requests as
-//! need few shards together become one task on those shards; a command on several shards is so one
-//! task on several objects, atomic and free of deadlock. When its task is done the next one is
-//! spawned, and after the last request the session and the replies go to the caller's function.
+//! [`Engine::submit`] takes a session and its requests, in order. A task runs one after the other,
+//! each inside of its shards: a command on several keys enters several objects at once, and is
+//! atomic. It enters only what is free ([`try_call`](xtasking::TaskBuilder::try_call)). Where
+//! shards are not, a task on them runs the request, and another one goes on. After the last request
+//! the session and the replies go to the caller's function.
 //!
 //! A command that waits for keys parks the whole batch. The task that changes such a key runs the
 //! parked command itself, before it leaves the shard: so no other client comes between. If that
@@ -35,8 +37,9 @@ mod run;
 mod serve;
 #[cfg(test)]
 mod tests;
+mod turn;
 
-pub use batch::Finished;
+pub use batch::{Completion, Finished};
 pub use builder::Builder;
 pub use client::Client;
 pub use engine::Engine;

@@ -1,85 +1,91 @@
-//! Which requests run in the next task, and on which shards.
+//! Which shards a request needs.
 
+use super::batch::Batch;
 use super::engine::Inner;
-use crate::command::{Command, Flags, KeyPositions, check_access, resolve};
+use crate::command::{Command, KeyPositions, check_access, resolve};
 use crate::keyspace::Cursor;
-use crate::resp::{Args, Requests, parse_integer};
+use crate::resp::{Args, parse_integer};
 use crate::session::Session;
 use smallvec::SmallVec;
 
-/// A group takes no more requests when it has this many shards.
-const MOST_SHARDS: usize = 64;
-/// The most requests of a group, so that a task is not long.
-const MOST_REQUESTS: usize = 256;
 /// The shards that one call of SCAN may visit.
 const SHARDS_OF_SCAN: usize = 64;
 
-/// The next requests of a batch, and the shards of their task.
-#[derive(Debug, Default)]
-pub(super) struct Plan {
-    /// The commands of the requests; at least one if there is any.
-    pub(super) commands: Commands,
-    /// The shards in ascending order, and whether each is written.
-    pub(super) shards: Shards,
-}
-
-/// The commands of requests in order; `None` for a request that is refused.
-pub(super) type Commands = SmallVec<[Option<&'static Command>; 4]>;
-
-/// Shards, and whether each is written.
+/// Shards in ascending order, and whether each is written.
 pub(super) type Shards = SmallVec<[(usize, bool); 1]>;
 
-/// Plans the next task of a session.
-pub(super) fn plan(inner: &Inner, session: &Session, requests: &Requests, next: usize) -> Plan {
-    let mut plan = Plan::default();
-    let mut wanted = Shards::new();
-    for index in next..requests.len().min(next + MOST_REQUESTS) {
-        let args = requests.args(index);
-        let command = resolve(args).ok();
-        // Its shards depend on what the requests before it leave in the session.
-        let needs_session = command.is_some_and(has_keys_of_session) && !planted!("exec-planned-early");
-        if !plan.commands.is_empty() && needs_session {
-            break;
-        }
-        let allowed = command.filter(|command| check_access(command, session.is_authenticated).is_ok());
-        if let Some(command) = allowed.filter(|command| runs_now(command, session)) {
-            wanted.clear();
-            add_shards(inner, session, command, args, &mut wanted);
-            normalize(&mut wanted);
-            if !plan.commands.is_empty() && !plan.has_room_for(&wanted) {
-                break;
-            }
-            plan.add(&wanted);
-        }
-        plan.commands.push(command);
-        if command.is_some_and(|command| command.flags.has(Flags::ENDS_GROUP)) {
-            break;
-        }
-    }
-    plan
+/// The next request of a batch.
+#[derive(Debug)]
+pub(super) struct Request {
+    /// `None` if the request is refused.
+    pub(super) command: Option<&'static Command>,
+    pub(super) place: Place,
 }
 
-impl Plan {
-    fn find(&self, shard: usize) -> Result<usize, usize> {
-        self.shards.binary_search_by_key(&shard, |(number, _)| *number)
+/// The shards of a request.
+#[derive(Debug)]
+pub(super) enum Place {
+    /// None.
+    Nowhere,
+    /// One.
+    Shard {
+        /// Its number.
+        number: usize,
+        /// Whether it is written.
+        writes: bool,
+        /// The hash of the first argument, if that is the only key.
+        hash: Option<u64>,
+    },
+    /// Several.
+    Shards(Shards),
+}
+
+impl Request {
+    /// Returns the next request of a batch. `last` is the command before it, which is mostly the
+    /// same.
+    #[inline]
+    pub(super) fn of(inner: &Inner, batch: &Batch, last: Option<&'static Command>) -> Self {
+        let Batch { session, requests, next, .. } = batch;
+        let args = requests.args(*next);
+        let command = last.filter(|last| last.is_called_by(args)).or_else(|| resolve(args).ok());
+        let allowed = command.filter(|command| check_access(command, session.is_authenticated).is_ok());
+        let place = match allowed {
+            Some(command) if runs_now(command, session) => Place::of(inner, session, command, args),
+            _ => Place::Nowhere,
+        };
+        Self { command, place }
     }
 
-    /// Returns true if these shards may be added: then there are not too many, or no more.
-    fn has_room_for(&self, wanted: &Shards) -> bool {
-        let new = wanted.iter().filter(|(number, _)| self.find(*number).is_err()).count();
-        new == 0 || self.shards.len() + new <= MOST_SHARDS
-    }
-
-    /// Adds shards.
-    fn add(&mut self, wanted: &Shards) {
-        if self.shards.is_empty() {
-            self.shards.clone_from(wanted);
-            return;
+    /// Returns its shards.
+    pub(super) fn into_shards(self) -> Shards {
+        match self.place {
+            Place::Nowhere => Shards::new(),
+            Place::Shard { number, writes, .. } => [(number, writes)].into_iter().collect(),
+            Place::Shards(shards) => shards,
         }
-        for &(number, writes) in wanted {
-            match self.find(number) {
-                Ok(at) => self.shards[at].1 |= writes,
-                Err(at) => self.shards.insert(at, (number, writes)),
+    }
+}
+
+impl Place {
+    #[inline]
+    fn of(inner: &Inner, session: &Session, command: &Command, args: Args<'_>) -> Self {
+        match (command.keys, args.get(1)) {
+            (KeyPositions::None, _) => Self::Nowhere,
+            // As of most commands.
+            (KeyPositions::Range { first: 1, last: 1, .. }, Some(key)) => {
+                let hash = inner.layout.hash(key);
+                let number = inner.layout.shard_of(hash);
+                Self::Shard { number, writes: command.holds_alone(), hash: Some(hash) }
+            }
+            _ => {
+                let mut shards = Shards::new();
+                add_shards(inner, session, command, args, &mut shards);
+                normalize(&mut shards);
+                match *shards {
+                    [] => Self::Nowhere,
+                    [(number, writes)] => Self::Shard { number, writes, hash: None },
+                    _ => Self::Shards(shards),
+                }
             }
         }
     }
@@ -91,10 +97,6 @@ pub(super) fn runs_now(command: &Command, session: &Session) -> bool {
         || matches!(command.name, "exec" | "discard" | "multi" | "watch" | "quit" | "reset")
 }
 
-fn has_keys_of_session(command: &Command) -> bool {
-    matches!(command.keys, KeyPositions::Watched | KeyPositions::Transaction)
-}
-
 /// Appends the shards that a command needs.
 fn add_shards(inner: &Inner, session: &Session, command: &Command, args: Args<'_>, shards: &mut Shards) {
     let writes = command.holds_alone();
@@ -102,10 +104,6 @@ fn add_shards(inner: &Inner, session: &Session, command: &Command, args: Args<'_
     match command.keys {
         KeyPositions::None => {}
         KeyPositions::All => shards.extend((0..all).map(|shard| (shard, writes))),
-        // As of most commands.
-        KeyPositions::Range { first: 1, last: 1, .. } => {
-            shards.extend(args.get(1).map(|key| (inner.layout.shard(key), writes)));
-        }
         KeyPositions::Patterns { has_patterns, .. } if has_patterns(args) && !planted!("patterns-unheld") => {
             shards.extend((0..all).map(|shard| (shard, writes)));
         }

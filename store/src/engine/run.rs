@@ -1,11 +1,11 @@
-//! The body of a task: commands on the shards that it holds.
+//! What a task does while it holds shards: it runs one request.
 
 use super::batch::Batch;
 use super::blocked::Parked;
-use super::calls::Calls;
 use super::engine::Inner;
 use super::plan::runs_now;
-use super::serve::{Errand, serve_ready};
+use super::serve::serve_ready;
+use super::turn::Turn;
 use crate::command::{
     Block, Call, Command, Executed, check_access, check_listening, execute, find_named, resolve,
 };
@@ -14,66 +14,34 @@ use crate::resp::Args;
 use crate::server::CommandCounts;
 use crate::session::Session;
 use std::sync::Arc;
-use xtasking::Context;
 
-/// A task that holds shards, or none, and runs commands.
+/// A task that holds shards, or none, for a request.
 pub(super) struct Body<'v> {
     pub(super) inner: &'v Arc<Inner>,
     pub(super) keys: Keys<'v>,
-    pub(super) now: u64,
-    /// Batches that waited and were served. They go on when the task has done its own.
-    #[expect(clippy::vec_box, reason = "a batch goes from task to task in its box")]
-    pub(super) served: Vec<Box<Batch>>,
-    /// What other tasks have to do.
-    pub(super) errands: Vec<Errand>,
-    calls: Calls,
-    /// The last command that was run or queued.
-    last_command: Option<&'static str>,
+    pub(super) turn: &'v mut Turn,
 }
 
 impl<'v> Body<'v> {
-    pub(super) fn new(inner: &'v Arc<Inner>, held: HeldShards<'v>) -> Self {
-        let keys = Keys::new(&inner.layout, held);
-        Self {
-            inner,
-            keys,
-            now: inner.now(),
-            served: Vec::new(),
-            errands: Vec::new(),
-            calls: Calls::default(),
-            last_command: None,
-        }
+    #[inline]
+    pub(super) fn new(inner: &'v Arc<Inner>, turn: &'v mut Turn, held: HeldShards<'v>) -> Self {
+        Self { inner, keys: Keys::new(&inner.layout, held), turn }
     }
 
-    /// Runs the next requests of a batch. Returns it, unless it was parked.
+    /// Runs the next request of a batch, and serves the sessions that waited for what it has
+    /// changed. Returns the batch, unless it was parked.
     pub(super) fn run(
         &mut self,
         mut batch: Box<Batch>,
-        commands: &[Option<&'static Command>],
+        command: Option<&'static Command>,
     ) -> Option<Box<Batch>> {
-        for command in commands {
-            let block = self.run_next(*command, &mut batch);
-            if let Some(block) = block {
-                self.park(batch, block);
-                return None;
-            }
-            batch.next += 1;
-            serve_ready(self);
-            // What waits for an errand comes before the session's later requests.
-            let has_to_wait = self.errands.iter().any(|errand| matches!(errand, Errand::Serve { .. }));
-            if batch.session.is_closing || has_to_wait {
-                break;
-            }
+        if let Some(block) = self.run_next(command, &mut batch) {
+            self.park(batch, block);
+            return None;
         }
-        self.publish(&batch.session);
+        batch.next += 1;
+        serve_ready(self);
         Some(batch)
-    }
-
-    /// Tells the server what the session has called, and other sessions what it has become.
-    fn publish(&mut self, session: &Session) {
-        let Some(last_command) = self.last_command.take() else { return };
-        self.calls.flush(&self.inner.server.statistics, session.id());
-        session.publish(last_command, self.now);
     }
 
     fn count_refusal(&self, session: u64, args: Args<'_>) {
@@ -103,19 +71,19 @@ impl<'v> Body<'v> {
                 None
             }
             Ok(command) if !runs_now(command, session) => {
-                self.last_command = Some(command.name);
+                self.turn.last_command = Some(command.name);
                 queue(session, args);
                 reply.simple("QUEUED");
                 None
             }
             Ok(command) => {
-                self.last_command = Some(command.name);
+                self.turn.last_command = Some(command.name);
                 let executed = self.execute(command, batch, None);
-                self.calls.add(command.name, executed.has_failed);
+                self.turn.calls.add(command.name, executed.has_failed);
                 executed.block
             }
         };
-        if block.is_none() {
+        if block.is_none() && !batch.session.replies.are_wanted() {
             let is_message = command.is_some_and(Command::changes_listening);
             batch.session.replies.apply(&mut batch.reply, before, is_message);
         }
@@ -130,46 +98,38 @@ impl<'v> Body<'v> {
         ready: Option<&[u8]>,
     ) -> Executed {
         let Batch { session, requests, next, reply, .. } = batch;
-        let mut effects = self.inner.effects();
-        self.keys.begin(session.database, self.now);
+        self.keys.begin(session.database, self.turn.now);
         let mut call = Call {
             args: requests.args(*next),
             keys: &mut self.keys,
             reply,
             session,
             server: &self.inner.server,
-            effects: &mut effects,
+            effects: &mut self.turn.effects,
             ready,
         };
+        if let (Some(hash), Some(key)) = (self.turn.hash.take(), call.args.get(1)) {
+            call.keys.note_hash(key, hash);
+        }
         let executed = execute(command, &mut call);
-        self.inner.report(&effects);
+        self.turn.calls.add_keys(self.keys.take_counts());
+        if !self.turn.effects.is_untouched() {
+            self.inner.report(&self.turn.effects);
+            self.turn.effects.clear();
+        }
         executed
     }
 
     /// Lets a batch wait for keys.
     fn park(&mut self, batch: Box<Batch>, block: Block) {
-        self.publish(&batch.session);
+        self.turn.publish(self.inner, &batch.session);
         let database = batch.session.database;
-        self.keys.begin(database, self.now);
+        self.keys.begin(database, self.turn.now);
         let ticket = self.inner.blocked.next_ticket();
         let waiting = Waiting { ticket, client: batch.session.id() };
         block.keys.iter().for_each(|key| self.keys.wait(key, waiting));
         // The task holds the shards: no other can find the session in them before it is parked.
         self.insert(Parked { batch, block, ticket, database });
-    }
-
-    /// Lets the batches that were served go on, and spawns tasks for the errands.
-    pub(super) fn finish(self, cx: &mut Context) {
-        let Self { inner, served, errands, .. } = self;
-        for errand in errands {
-            errand.spawn(inner, cx);
-        }
-        for batch in served {
-            batch.advance(cx);
-        }
-        for ended in inner.server.clients.take_unblocked() {
-            inner.finish_ended(&mut *cx, ended);
-        }
     }
 }
 

@@ -5,6 +5,7 @@ use super::blocked::Parked;
 use super::engine::Inner;
 use super::plan::{Shards, normalize};
 use super::run::Body;
+use super::turn::Turn;
 use crate::command::{resolve, write_timeout};
 use crate::server::Unblock;
 use std::sync::Arc;
@@ -22,12 +23,8 @@ pub(super) enum Errand {
 /// Serves the sessions that wait for keys which the last command has changed; then those that wait
 /// for what these change, and so on.
 pub(super) fn serve_ready(body: &mut Body<'_>) {
-    loop {
-        let ready = body.keys.take_ready();
-        if ready.is_empty() {
-            return;
-        }
-        for (database, key) in ready {
+    while body.keys.has_ready() {
+        for (database, key) in body.keys.take_ready() {
             serve_key(body, database, &key);
         }
     }
@@ -35,13 +32,13 @@ pub(super) fn serve_ready(body: &mut Body<'_>) {
 
 /// Serves the sessions that wait for a key, in order, as long as the key is there.
 fn serve_key(body: &mut Body<'_>, database: usize, key: &[u8]) {
-    body.keys.begin(database, body.now);
+    body.keys.begin(database, body.turn.now);
     let mut waiting = body.keys.waiting(key);
     if planted!("waits-out-of-order") {
         waiting.reverse();
     }
     for waiting in waiting {
-        body.keys.begin(database, body.now);
+        body.keys.begin(database, body.turn.now);
         if !body.keys.contains(key) {
             return;
         }
@@ -55,7 +52,7 @@ fn serve_key(body: &mut Body<'_>, database: usize, key: &[u8]) {
         });
         if let Some(shards) = missing {
             // Later ones wait until this one was served.
-            body.errands.push(Errand::Serve { database, key: key.into(), shards });
+            body.turn.errands.push(Errand::Serve { database, key: key.into(), shards });
             return;
         }
         if let Some(parked) = parked {
@@ -111,13 +108,13 @@ impl Body<'_> {
         let Parked { mut batch, block, ticket, database } = parked;
         batch.session.replies.apply(&mut batch.reply, before, false);
         batch.next += 1;
-        self.served.push(batch);
-        self.keys.begin(database, self.now);
+        self.turn.served.push(batch);
+        self.keys.begin(database, self.turn.now);
         for key in block.keys {
             if self.keys.may_write(&key) {
                 self.keys.stop_waiting(&key, ticket);
             } else {
-                self.errands.push(Errand::StopWaiting { database, key, ticket });
+                self.turn.errands.push(Errand::StopWaiting { database, key, ticket });
             }
         }
     }
@@ -129,16 +126,18 @@ impl Errand {
         let own = inner.clone();
         match self {
             Self::Serve { database, key, shards } => inner.spawn_on(cx, shards, move |held, cx| {
-                let mut body = Body::new(&own, held);
+                let mut turn = Turn::new(&own);
+                let mut body = Body::new(&own, &mut turn, held);
                 serve_key(&mut body, database, &key);
                 serve_ready(&mut body);
-                body.finish(cx);
+                turn.settle(&own, cx);
             }),
             Self::StopWaiting { database, key, ticket } => {
                 let shard = inner.layout.shard(&key);
                 inner.spawn_on(cx, [(shard, true)].into_iter().collect(), move |held, _| {
-                    let mut body = Body::new(&own, held);
-                    body.keys.begin(database, body.now);
+                    let mut turn = Turn::new(&own);
+                    let mut body = Body::new(&own, &mut turn, held);
+                    body.keys.begin(database, body.turn.now);
                     body.keys.stop_waiting(&key, ticket);
                 });
             }

@@ -35,6 +35,15 @@ impl<'v> Held<'v> {
 }
 
 impl<'v> HeldShards<'v> {
+    /// Makes it of the views of shards, whose numbers are in ascending order.
+    pub(crate) fn of(
+        shards: &[(usize, bool)],
+        views: Vec<ReadOrWriteView<&'v Shard, &'v mut Shard>>,
+    ) -> Self {
+        let held = shards.iter().zip(views).map(|(&(number, _), view)| Held::new(number, view));
+        Self::Many(held.collect())
+    }
+
     pub(crate) fn read(number: usize, shard: &'v Shard) -> Self {
         Self::One(Held::new(number, ReadOrWriteView::Read(shard)))
     }

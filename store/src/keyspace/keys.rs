@@ -1,8 +1,9 @@
 //! What a command sees of the keyspace.
 
 use super::{Entry, Held, HeldShards, Layout};
+use crate::server::KeyCounts;
 use crate::value::Value;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 /// The keys of one database that a command may access: those of the shards that its task holds.
 ///
@@ -26,6 +27,17 @@ pub struct Keys<'v> {
     /// Expired keys that were met in shards that may be written. They are removed in the end: what
     /// is replayed must not find them.
     met: RefCell<Vec<Expired>>,
+    counts: Cell<KeyCounts>,
+    /// A key that was hashed before.
+    hashed: Hashed,
+}
+
+/// Where a key lies, and its hash.
+#[derive(Clone, Copy, Debug, Default)]
+struct Hashed {
+    address: usize,
+    len: usize,
+    hash: u64,
 }
 
 /// A key that was removed because it had expired.
@@ -46,6 +58,8 @@ impl<'v> Keys<'v> {
             ready: Vec::new(),
             expired: Vec::new(),
             met: RefCell::default(),
+            counts: Cell::default(),
+            hashed: Hashed::default(),
         }
     }
 
@@ -53,6 +67,13 @@ impl<'v> Keys<'v> {
     pub(crate) fn begin(&mut self, database: usize, now: u64) {
         self.database = database;
         self.now = now;
+        self.hashed = Hashed::default();
+    }
+
+    /// Notes the hash of one of the arguments of the command that has begun. They stay where they
+    /// are while it runs.
+    pub(crate) fn note_hash(&mut self, key: &[u8], hash: u64) {
+        self.hashed = Hashed { address: key.as_ptr().addr(), len: key.len(), hash };
     }
 
     /// Selects the database that the following calls are about. The command ends in its own.
@@ -86,7 +107,8 @@ impl<'v> Keys<'v> {
     /// Returns the key's hash, and the position of its shard.
     #[inline]
     fn locate(&self, key: &[u8]) -> (u64, usize) {
-        let hash = self.layout.hash(key);
+        let is_known = self.hashed.address == key.as_ptr().addr() && self.hashed.len == key.len();
+        let hash = if is_known { self.hashed.hash } else { self.layout.hash(key) };
         let at = self.position(hash);
         (hash, at.expect("the command's key positions name each key that it accesses"))
     }
@@ -105,7 +127,10 @@ impl<'v> Keys<'v> {
         let shard = &self.held[at];
         let entry = shard.databases[self.database].table.find(hash, key);
         let entry = entry.filter(|entry| !self.has_expired(entry, at));
-        shard.statistics.count_lookup(entry.is_some());
+        let mut counts = self.counts.get();
+        counts.hits += u64::from(entry.is_some());
+        counts.misses += u64::from(entry.is_none());
+        self.counts.set(counts);
         let entry = entry?;
         entry.touch(self.now);
         Some(&entry.value)
@@ -166,7 +191,6 @@ impl<'v> Keys<'v> {
         match table.find_mut(hash, key) {
             Some(entry) => {
                 if entry.is_expired(now) && !planted!("overwritten-expiry-untold") {
-                    shard.statistics.count_expired();
                     self.expired.push(Expired { database, key: key.into() });
                 }
                 entry.value = value;
@@ -236,9 +260,14 @@ impl<'v> Keys<'v> {
             return;
         }
         table.remove(hash, key);
-        shard.statistics.count_expired();
         shard.databases[database].note_change(key);
         self.expired.push(Expired { database, key: key.into() });
+    }
+
+    /// Returns true if keys were changed that sessions wait for.
+    #[inline]
+    pub(crate) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
     }
 
     /// Takes the keys that were changed and that sessions wait for.
@@ -247,7 +276,15 @@ impl<'v> Keys<'v> {
     }
 
     /// Removes the expired keys that were met. Takes all that were removed for that reason.
+    #[inline]
     pub(crate) fn take_expired(&mut self) -> Vec<Expired> {
+        if self.met.get_mut().is_empty() && self.expired.is_empty() {
+            return Vec::new();
+        }
+        self.take_those_that_expired()
+    }
+
+    fn take_those_that_expired(&mut self) -> Vec<Expired> {
         let database = self.database;
         for met in self.met.take() {
             self.database = met.database;
@@ -255,7 +292,13 @@ impl<'v> Keys<'v> {
             self.remove_expired(hash, at, &met.key);
         }
         self.database = database;
+        self.counts.get_mut().expired += self.expired.len() as u64;
         std::mem::take(&mut self.expired)
+    }
+
+    /// Takes the counts of what happened to the keys.
+    pub(crate) fn take_counts(&mut self) -> KeyCounts {
+        self.counts.take()
     }
 
     pub(super) fn held(&self) -> &[Held<'v>] {

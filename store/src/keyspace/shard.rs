@@ -2,13 +2,11 @@
 
 use super::Table;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The keys of all databases whose hashes lead here. Tasks that only read it run side by side.
 #[derive(Debug)]
 pub struct Shard {
     pub(super) databases: Box<[Database]>,
-    pub(crate) statistics: ShardStatistics,
 }
 
 /// One database's part of a shard.
@@ -46,43 +44,10 @@ pub(crate) struct Waiting {
     pub(crate) client: u64,
 }
 
-/// What readers and writers of a shard count.
-#[derive(Debug, Default)]
-pub(crate) struct ShardStatistics {
-    hits: AtomicU64,
-    misses: AtomicU64,
-    expired: AtomicU64,
-}
-
-impl ShardStatistics {
-    // All orderings are relaxed: a sum of counters, which orders nothing.
-    pub(super) fn count_lookup(&self, is_hit: bool) {
-        let counter = if is_hit { &self.hits } else { &self.misses };
-        counter.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(super) fn count_expired(&self) {
-        self.expired.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Returns hits, misses and expired keys.
-    pub(crate) fn totals(&self) -> [u64; 3] {
-        [&self.hits, &self.misses, &self.expired].map(|counter| counter.load(Ordering::Relaxed))
-    }
-
-    /// Sets all counters to zero.
-    pub(crate) fn reset(&self) {
-        for counter in [&self.hits, &self.misses, &self.expired] {
-            counter.store(0, Ordering::Relaxed);
-        }
-    }
-}
-
 impl Shard {
     /// Makes an empty shard for this many databases.
     pub fn new(databases: usize) -> Self {
-        let databases = (0..databases).map(|_| Database::default()).collect();
-        Self { databases, statistics: ShardStatistics::default() }
+        Self { databases: (0..databases).map(|_| Database::default()).collect() }
     }
 
     /// Returns the number of keys in a database, and of those that have an expiry.

@@ -36,17 +36,6 @@ impl Keys<'_> {
         counts.fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1))
     }
 
-    /// Returns how often keys were found, were not found, and have expired, in the held shards.
-    pub(crate) fn statistics(&self) -> [u64; 3] {
-        let all = self.held().iter().map(|held| held.statistics.totals());
-        all.fold([0; 3], |sum, each| [sum[0] + each[0], sum[1] + each[1], sum[2] + each[2]])
-    }
-
-    /// Sets these counters to zero.
-    pub(crate) fn reset_statistics(&self) {
-        self.held().iter().for_each(|held| held.statistics.reset());
-    }
-
     /// Iterates over the entries that have not expired.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         let (database, now) = (self.database(), self.now());

@@ -1,7 +1,7 @@
 //! A connection, from its first byte to its end.
 
 use super::connections::Connections;
-use crate::engine::{Engine, Finished};
+use crate::engine::{Completion, Engine, Finished};
 use crate::resp::{Limits, Parser, ProtocolError, Reply};
 use crate::server::{Setting, Unblock};
 use crate::session::Session;
@@ -88,7 +88,7 @@ impl<S: Socket> Connection<S> {
         if bytes > 0 {
             self.heard_at = self.engine.now();
         }
-        self.run(this, cx);
+        while self.run(this, cx) {}
         match filled {
             Ok(Filled::More) => {
                 // Also the end, if it has come: it is reported once.
@@ -104,9 +104,10 @@ impl<S: Socket> Connection<S> {
         Handled::Fully
     }
 
-    /// Passes the requests that are complete to the engine.
-    fn run(&mut self, this: &Object<Plain<Self>>, cx: &mut Context) {
-        let Some(session) = &self.session else { return };
+    /// Passes the requests that are complete to the engine. Returns true if there were some and
+    /// they are done: as the client may have authenticated, more may be acceptable now.
+    fn run(&mut self, this: &Object<Plain<Self>>, cx: &mut Context) -> bool {
+        let Some(session) = &self.session else { return false };
         let settings = &self.engine.server().settings;
         let most_buffered = settings.number(Setting::ClientQueryBufferLimit) as u64;
         let longest_arg = usize::try_from(settings.number(Setting::ProtoMaxBulkLen)).unwrap_or(usize::MAX);
@@ -121,21 +122,20 @@ impl<S: Socket> Connection<S> {
             }
         }
         if self.parser.buffered() as u64 > most_buffered {
-            return self.close(cx);
+            self.close(cx);
+            return false;
         }
         if requests.is_empty() {
-            return;
+            return false;
         }
-        let Some(session) = self.session.take() else { return };
-        let way_back = WayBack { runtime: cx.handle(), connection: Some(this.clone()) };
-        self.engine.clone().run(cx, session, requests, move |finished, cx| {
-            let Some(this) = way_back.take() else { return };
-            let connection = this.clone();
-            cx.task(this.write()).spawn(move |this, cx| this.finish(finished, error, &connection, cx));
-        });
+        let Some(session) = self.session.take() else { return false };
+        let way_back = WayBack { runtime: cx.handle(), connection: Some(this.clone()), error: error.clone() };
+        let Some(finished) = self.engine.clone().run(cx, session, requests, way_back) else { return false };
+        self.take_back(finished, error, cx);
+        self.session.is_some() && !self.is_ending
     }
 
-    /// Sends the replies of requests that are done, and goes on.
+    /// Sends the replies of requests that were under way in other tasks, and goes on.
     fn finish(
         &mut self,
         finished: Finished,
@@ -143,7 +143,16 @@ impl<S: Socket> Connection<S> {
         this: &Object<Plain<Self>>,
         cx: &mut Context,
     ) {
-        let Finished { session, mut replies, .. } = finished;
+        self.take_back(finished, error, cx);
+        if self.advance(this, cx) == Handled::Partly {
+            self.go_on(this, cx);
+        }
+    }
+
+    /// Sends the replies of requests that are done.
+    fn take_back(&mut self, finished: Finished, error: Option<ProtocolError>, cx: &mut Context) {
+        let Finished { session, mut replies, requests, .. } = finished;
+        self.parser.recycle(requests);
         if let Some(error) = error {
             let mut reply = Reply::new(session.protocol);
             reply.error(error.text());
@@ -156,9 +165,6 @@ impl<S: Socket> Connection<S> {
         }
         self.reply(&replies, cx);
         self.deliver(cx);
-        if self.advance(this, cx) == Handled::Partly {
-            self.go_on(this, cx);
-        }
     }
 
     /// Reads more, after other tasks had their turn; not while the runtime ends.
@@ -257,11 +263,20 @@ struct WayBack<S: Socket> {
     runtime: RuntimeHandle,
     /// `None` once the session is on its way.
     connection: Option<Object<Plain<Connection<S>>>>,
+    /// What was wrong with the bytes after the requests.
+    error: Option<ProtocolError>,
 }
 
-impl<S: Socket> WayBack<S> {
-    fn take(mut self) -> Option<Object<Plain<Connection<S>>>> {
-        self.connection.take()
+impl<S: Socket> Completion for WayBack<S> {
+    fn complete(mut self: Box<Self>, finished: Finished, cx: &mut Context) {
+        let Some(connection) = self.connection.take() else { return };
+        let (this, error) = (connection.clone(), self.error.take());
+        cx.task(connection.write())
+            .spawn(move |connection, cx| connection.finish(finished, error, &this, cx));
+    }
+
+    fn dismiss(mut self: Box<Self>) {
+        self.connection = None;
     }
 }
 

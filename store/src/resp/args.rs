@@ -26,6 +26,12 @@ impl Requests {
         Self { buffer, ranges, ends }
     }
 
+    /// Returns the memory: the buffer, the ranges of arguments, and their number at each request's
+    /// end.
+    pub(super) fn into_parts(self) -> (Vec<u8>, Vec<Range<usize>>, Vec<usize>) {
+        (self.buffer, self.ranges, self.ends)
+    }
+
     /// Makes one request of its arguments.
     ///
     /// ```

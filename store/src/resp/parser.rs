@@ -20,6 +20,9 @@ const SHORT_NUMBER: usize = 5;
 const SHORT_ARRAY: usize = MOST_ARGS_UNAUTHENTICATED as usize;
 const SHORT_STRING: usize = LONGEST_ARG_UNAUTHENTICATED as usize;
 
+/// The most bytes, and arguments, whose memory a parser keeps between requests.
+const MOST_RECYCLED: usize = 64 * 1024;
+
 /// What a request may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -143,6 +146,47 @@ impl Parser {
         (self.take_requests(), error)
     }
 
+    /// Takes the memory of requests that are done, for the next ones.
+    pub fn recycle(&mut self, requests: Requests) {
+        let (mut buffer, mut ranges, mut ends) = requests.into_parts();
+        if self.input.is_empty() && buffer.capacity() <= MOST_RECYCLED {
+            buffer.clear();
+            self.input = buffer;
+        }
+        if self.ranges.is_empty() && self.ends.is_empty() && ranges.capacity() <= MOST_RECYCLED {
+            ranges.clear();
+            ends.clear();
+            (self.ranges, self.ends) = (ranges, ends);
+        }
+    }
+
+    /// Reads a request in one go, if it is here as a whole and its headers are short, as most are.
+    /// Else nothing changes.
+    #[inline]
+    fn read_whole(&mut self) -> bool {
+        let known = self.ranges.len();
+        let Some((args @ 1..=SHORT_ARRAY, mut at)) = short_header(&self.input, self.position, b'*') else {
+            return false;
+        };
+        let longest = SHORT_STRING.min(self.limits.longest_arg);
+        for _ in 0..args {
+            match short_header(&self.input, at, b'$') {
+                // As in Redis, what ends the string is not looked at.
+                Some((length, start)) if length <= longest && start + length + 2 <= self.input.len() => {
+                    self.ranges.push(start..start + length);
+                    at = start + length + 2;
+                }
+                _ => {
+                    self.ranges.truncate(known);
+                    return false;
+                }
+            }
+        }
+        self.ends.push(self.ranges.len());
+        self.advance(at);
+        true
+    }
+
     fn step(&mut self) -> Result<Progress, ProtocolError> {
         if let Some(open) = &self.open {
             return match open.length {
@@ -150,35 +194,16 @@ impl Parser {
                 None => self.read_bulk_header(),
             };
         }
-        match self.input.get(self.position) {
+        match self.input.get(self.position).copied() {
             None => Ok(Progress::Incomplete),
+            Some(b'*') if self.read_whole() => Ok(Progress::Parsed),
             Some(b'*') => self.read_array_header(),
             Some(_) => self.read_inline(),
         }
     }
 
-    /// Reads the header of an array or bulk string whose number is short, as most are: returns the
-    /// number, and where the header ends. `None` leaves it to the general way.
-    #[inline]
-    fn short_header(&self, kind: u8) -> Option<(usize, usize)> {
-        let header = &self.input[self.position..];
-        let (&first, rest) = header.split_first()?;
-        let mut number = 0;
-        for (at, &byte) in rest.iter().take(SHORT_NUMBER).enumerate() {
-            match byte {
-                // Other than `0`, numbers do not begin with a zero.
-                b'0'..=b'9' if at == 0 || number > 0 => number = 10 * number + usize::from(byte - b'0'),
-                b'\r' if at > 0 && first == kind && rest.len() > at + 1 => {
-                    return Some((number, self.position + at + 3));
-                }
-                _ => return None,
-            }
-        }
-        None
-    }
-
     fn read_array_header(&mut self) -> Result<Progress, ProtocolError> {
-        if let Some((missing @ 1..=SHORT_ARRAY, end)) = self.short_header(b'*') {
+        if let Some((missing @ 1..=SHORT_ARRAY, end)) = short_header(&self.input, self.position, b'*') {
             self.advance(end);
             self.open = Some(OpenRequest { missing, length: None });
             return Ok(Progress::Parsed);
@@ -201,8 +226,7 @@ impl Parser {
     }
 
     fn read_bulk_header(&mut self) -> Result<Progress, ProtocolError> {
-        let short = self
-            .short_header(b'$')
+        let short = short_header(&self.input, self.position, b'$')
             .filter(|&(length, _)| length <= SHORT_STRING.min(self.limits.longest_arg));
         if let Some((length, end)) = short {
             self.advance(end);
@@ -322,4 +346,24 @@ impl Parser {
         self.searched -= rest_starts;
         Requests::from_parts(buffer, ranges, std::mem::take(&mut self.ends))
     }
+}
+
+/// Reads the header of an array or bulk string whose number is short, as most are: returns the
+/// number, and where the header ends. `None` leaves it to the general way.
+#[inline]
+fn short_header(input: &[u8], at: usize, kind: u8) -> Option<(usize, usize)> {
+    let (&first, rest) = input.get(at..)?.split_first()?;
+    if first != kind {
+        return None;
+    }
+    let mut number = 0;
+    for (digits, &byte) in rest.iter().take(SHORT_NUMBER).enumerate() {
+        match byte {
+            // Other than `0`, numbers do not begin with a zero.
+            b'0'..=b'9' if digits == 0 || number > 0 => number = 10 * number + usize::from(byte - b'0'),
+            b'\r' if digits > 0 && rest.len() > digits + 1 => return Some((number, at + digits + 3)),
+            _ => return None,
+        }
+    }
+    None
 }

@@ -1,7 +1,6 @@
 //! Replies as bytes.
 
 use super::number::format_double;
-use std::io::Write;
 
 /// The version of the protocol that a connection speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,6 +116,8 @@ impl Reply {
 
     /// Writes a bulk string.
     pub fn bulk(&mut self, bytes: &[u8]) {
+        // Room for the header and the end too.
+        self.out.reserve(bytes.len() + 24);
         self.length(b'$', bytes.len());
         self.raw(bytes);
         self.raw(b"\r\n");
@@ -124,7 +125,7 @@ impl Reply {
 
     /// Writes an integer as a bulk string.
     pub fn bulk_integer(&mut self, value: i64) {
-        self.bulk(value.to_string().as_bytes());
+        self.bulk(itoa::Buffer::new().format(value).as_bytes());
     }
 
     /// Writes a bulk string, or null if there is none.
@@ -223,12 +224,10 @@ impl Reply {
     }
 
     fn number(&mut self, kind: u8, value: i64) {
-        self.out.push(kind);
-        if (0..10).contains(&value) {
-            self.out.push(b'0' + value as u8);
-        } else {
-            write!(self.out, "{value}").expect("a vector takes all bytes");
+        match value {
+            0..10 => self.raw(&[kind, b'0' + value as u8, b'\r', b'\n']),
+            10..100 => self.raw(&[kind, b'0' + (value / 10) as u8, b'0' + (value % 10) as u8, b'\r', b'\n']),
+            _ => self.line(kind, itoa::Buffer::new().format(value).as_bytes()),
         }
-        self.raw(b"\r\n");
     }
 }

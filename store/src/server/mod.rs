@@ -24,7 +24,7 @@ pub(crate) use clients::CloseHook;
 pub(crate) use clients::Ended;
 pub use clients::{ClientInfo, ClientState, Clients, Unblock};
 pub use settings::{Setting, SettingError, SettingKind, SettingSpec, Settings};
-pub use statistics::{CommandCounts, Statistics};
+pub use statistics::{CommandCounts, KeyCounts, Statistics};
 
 /// The version of Redis whose replies the store gives.
 pub const REDIS_VERSION: &str = "7.0.15";

@@ -16,7 +16,12 @@ pub struct Statistics {
 /// A part of the counters, in cache lines of its own.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Lane(Mutex<HashMap<&'static str, CommandCounts, RandomState>>);
+struct Lane {
+    commands: Mutex<HashMap<&'static str, CommandCounts, RandomState>>,
+    hits: AtomicU64,
+    misses: AtomicU64,
+    expired: AtomicU64,
+}
 
 const LANES: usize = 16;
 
@@ -31,10 +36,23 @@ pub struct CommandCounts {
     pub rejected: u64,
 }
 
+/// What happened to keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeyCounts {
+    /// How often a key that was to be read was there.
+    pub hits: u64,
+    /// How often it was not.
+    pub misses: u64,
+    /// How many keys were removed because they had expired.
+    pub expired: u64,
+}
+
 impl Default for Lane {
     fn default() -> Self {
         // The names are the program's own.
-        Self(Mutex::new(HashMap::with_hasher(RandomState::with_seeds(0, 0, 0, 0))))
+        let commands = Mutex::new(HashMap::with_hasher(RandomState::with_seeds(0, 0, 0, 0)));
+        let [hits, misses, expired] = [0; 3].map(AtomicU64::new);
+        Self { commands, hits, misses, expired }
     }
 }
 
@@ -42,15 +60,36 @@ impl Statistics {
     /// Adds to the counts of a command.
     pub(crate) fn count(&self, session: u64, command: &'static str, counts: CommandCounts) {
         let lane = &self.lanes[session as usize % LANES];
-        let mut lane = lane.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lane = lane.commands.lock().unwrap_or_else(PoisonError::into_inner);
         let sum = lane.entry(command).or_default();
         sum.calls += counts.calls;
         sum.failed += counts.failed;
         sum.rejected += counts.rejected;
     }
 
+    /// Adds to the counts of what happened to keys.
+    pub(crate) fn count_keys(&self, session: u64, counts: KeyCounts) {
+        let lane = &self.lanes[session as usize % LANES];
+        let KeyCounts { hits, misses, expired } = counts;
+        for (counter, count) in [(&lane.hits, hits), (&lane.misses, misses), (&lane.expired, expired)] {
+            if count > 0 {
+                // Relaxed, as all below: statistics order nothing.
+                counter.fetch_add(count, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Returns the counts of what happened to keys.
+    pub fn keys(&self) -> KeyCounts {
+        let sum = |counter: fn(&Lane) -> &AtomicU64| {
+            self.lanes.iter().map(|lane| counter(lane).load(Ordering::Relaxed)).sum()
+        };
+        let [hits, misses, expired] =
+            [sum(|lane| &lane.hits), sum(|lane| &lane.misses), sum(|lane| &lane.expired)];
+        KeyCounts { hits, misses, expired }
+    }
+
     pub(crate) fn count_connection(&self) {
-        // Relaxed, as all below: statistics order nothing.
         self.connections.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -74,7 +113,7 @@ impl Statistics {
     pub fn commands(&self) -> BTreeMap<&'static str, CommandCounts> {
         let mut all = BTreeMap::<_, CommandCounts>::new();
         for lane in &self.lanes {
-            for (name, counts) in &*lane.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            for (name, counts) in &*lane.commands.lock().unwrap_or_else(PoisonError::into_inner) {
                 let sum = all.entry(*name).or_default();
                 sum.calls += counts.calls;
                 sum.failed += counts.failed;
@@ -87,7 +126,10 @@ impl Statistics {
     /// Sets the counters to zero, as CONFIG RESETSTAT does.
     pub(crate) fn reset(&self) {
         for lane in &self.lanes {
-            lane.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            lane.commands.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            for counter in [&lane.hits, &lane.misses, &lane.expired] {
+                counter.store(0, Ordering::Relaxed);
+            }
         }
         self.connections.store(0, Ordering::Relaxed);
     }

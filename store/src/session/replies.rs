@@ -17,6 +17,11 @@ pub(crate) enum Replies {
 }
 
 impl Replies {
+    /// Returns true if the client wants all replies.
+    pub(crate) fn are_wanted(self) -> bool {
+        self == Self::On
+    }
+
     /// Removes the reply to a command, from `before` on, if the client does not want it. A message
     /// stays.
     pub(crate) fn apply(&mut self, reply: &mut Reply, before: usize, is_message: bool) {

@@ -1,6 +1,6 @@
 //! Strings, in the three encodings that OBJECT ENCODING tells apart.
 
-use crate::resp::parse_integer;
+use crate::resp::{Reply, parse_integer};
 use std::borrow::Cow;
 
 /// The longest string that Redis embeds into its object.
@@ -41,6 +41,16 @@ impl StringValue {
             Self::Integer(number) => Cow::Owned(number.to_string().into_bytes()),
             Self::Fixed(bytes) => Cow::Borrowed(bytes),
             Self::Growing(bytes) => Cow::Borrowed(bytes),
+        }
+    }
+
+    /// Writes it as a bulk string.
+    #[inline]
+    pub fn write_to(&self, reply: &mut Reply) {
+        match self {
+            Self::Integer(number) => reply.bulk_integer(*number),
+            Self::Fixed(bytes) => reply.bulk(bytes),
+            Self::Growing(bytes) => reply.bulk(bytes),
         }
     }
 

@@ -34,7 +34,6 @@ pub(super) const COMMANDS: &[Command] = &[
         .doc("connection", "1.0.0", "O(1)", "Change the selected database for the current connection"),
     Command::new("hello", -1, hello)
         .flags(&[
-            Flags::ENDS_GROUP,
             Flags::NOSCRIPT,
             Flags::LOADING,
             Flags::STALE,
@@ -46,7 +45,6 @@ pub(super) const COMMANDS: &[Command] = &[
         .doc("connection", "6.0.0", "O(1)", "Handshake with Redis"),
     Command::new("reset", 1, reset)
         .flags(&[
-            Flags::ENDS_GROUP,
             Flags::NOSCRIPT,
             Flags::LOADING,
             Flags::STALE,
@@ -59,7 +57,6 @@ pub(super) const COMMANDS: &[Command] = &[
         .doc("connection", "6.2.0", "O(1)", "Reset the connection"),
     Command::new("quit", -1, quit)
         .flags(&[
-            Flags::ENDS_GROUP,
             Flags::NOSCRIPT,
             Flags::LOADING,
             Flags::STALE,
@@ -71,7 +68,6 @@ pub(super) const COMMANDS: &[Command] = &[
         .doc("connection", "1.0.0", "O(1)", "Close the connection"),
     Command::new("auth", -2, auth)
         .flags(&[
-            Flags::ENDS_GROUP,
             Flags::NOSCRIPT,
             Flags::LOADING,
             Flags::STALE,

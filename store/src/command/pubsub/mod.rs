@@ -14,8 +14,7 @@ use publish::{channels, numpat, numsub, publish};
 use subscribe::{psubscribe, punsubscribe, subscribe, unsubscribe};
 
 /// The flags of commands that change what the session listens to.
-const LISTENING: &[Flags] =
-    &[Flags::ENDS_GROUP, Flags::PUBSUB, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE];
+const LISTENING: &[Flags] = &[Flags::PUBSUB, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE];
 
 pub(super) const COMMANDS: &[Command] = &[
     Command::new("subscribe", -2, subscribe).flags(LISTENING).doc(

@@ -66,7 +66,6 @@ pub(super) fn set(call: &mut Call<'_, '_>) -> CommandResult {
 
 pub(super) fn resetstat(call: &mut Call<'_, '_>) -> CommandResult {
     call.server.statistics.reset();
-    call.keys.reset_statistics();
     call.ok()
 }
 

@@ -1,7 +1,7 @@
 //! INFO: the state of the server, as fields that exporters read.
 
 use super::super::{Call, CommandResult};
-use crate::server::REDIS_VERSION;
+use crate::server::{KeyCounts, REDIS_VERSION};
 use std::fmt::Write;
 
 /// Writes the fields of a section.
@@ -96,7 +96,7 @@ fn persistence(call: &mut Call<'_, '_>, text: &mut String) {
 fn stats(call: &mut Call<'_, '_>, text: &mut String) {
     let statistics = &call.server.statistics;
     let processed: u64 = statistics.commands().values().map(|counts| counts.calls).sum();
-    let [hits, misses, expired] = call.keys.statistics();
+    let KeyCounts { hits, misses, expired } = statistics.keys();
     field(text, format_args!("total_connections_received:{}", statistics.connections()));
     field(text, format_args!("total_commands_processed:{processed}"));
     field(text, format_args!("expired_keys:{expired}"));

@@ -95,7 +95,7 @@ pub(super) const COMMANDS: &[Command] = &[
                     "Get the values of configuration parameters",
                 ),
             Command::new("config|set", -4, config::set)
-                .flags(&[Flags::ENDS_GROUP, Flags::ADMIN, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
+                .flags(&[Flags::ADMIN, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
                 .doc(
                     "server",
                     "2.0.0",
@@ -115,7 +115,7 @@ pub(super) const COMMANDS: &[Command] = &[
         "Return the current server time",
     ),
     Command::new("debug", -2, debug)
-        .flags(&[Flags::ENDS_GROUP, Flags::ADMIN, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
+        .flags(&[Flags::ADMIN, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
         .keys_by(debug_keys)
         .doc("server", "1.0.0", "Depends on subcommand", "A container for debugging commands"),
     Command::new("memory", -2, container)

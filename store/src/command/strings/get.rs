@@ -14,7 +14,7 @@ pub(in super::super) fn read_string<'k>(
 
 pub(super) fn get(call: &mut Call<'_, '_>) -> CommandResult {
     match read_string(call.keys, call.args.at(1))? {
-        Some(value) => call.reply.bulk(&value.bytes()),
+        Some(value) => value.write_to(call.reply),
         None => call.reply.null(),
     }
     call.done()
@@ -35,7 +35,7 @@ pub(super) fn mget(call: &mut Call<'_, '_>) -> CommandResult {
     call.reply.array(keys.len());
     for key in keys.iter() {
         match call.keys.get(key).map(Value::as_string) {
-            Some(Ok(value)) => call.reply.bulk(&value.bytes()),
+            Some(Ok(value)) => value.write_to(call.reply),
             Some(Err(_)) | None => call.reply.null(),
         }
     }

@@ -1,0 +1,132 @@
+//! What one task does for a batch: requests one after the other, each on its shards.
+
+use super::batch::Batch;
+use super::calls::Calls;
+use super::engine::Inner;
+use super::plan::{Place, Request};
+use super::run::Body;
+use super::serve::Errand;
+use crate::command::{Command, Effects};
+use crate::keyspace::HeldShards;
+use crate::session::Session;
+use std::sync::Arc;
+use xtasking::Context;
+
+/// What outlives the shards that a task holds for one request: what it still has to tell and to do.
+#[derive(Debug)]
+pub(super) struct Turn {
+    /// In ms since 1970.
+    pub(super) now: u64,
+    /// Of the running command. Empty between commands.
+    pub(super) effects: Effects,
+    /// Batches that waited and were served. They go on when the shards are left.
+    #[expect(clippy::vec_box, reason = "a batch goes from task to task in its box")]
+    pub(super) served: Vec<Box<Batch>>,
+    /// What other tasks have to do.
+    pub(super) errands: Vec<Errand>,
+    pub(super) calls: Calls,
+    /// The last command that was run or queued.
+    pub(super) last_command: Option<&'static str>,
+    /// The hash of the first argument of the next command, if it is known.
+    pub(super) hash: Option<u64>,
+    /// True once an errand was spawned that comes before the session's next request.
+    has_to_wait: bool,
+}
+
+impl Turn {
+    pub(super) fn new(inner: &Inner) -> Self {
+        Self {
+            now: inner.now(),
+            effects: inner.effects(),
+            served: Vec::new(),
+            errands: Vec::new(),
+            calls: Calls::default(),
+            last_command: None,
+            hash: None,
+            has_to_wait: false,
+        }
+    }
+
+    /// Runs the next request of a batch if its shards are free. Returns false if they are not. The
+    /// batch is gone if it was parked.
+    pub(super) fn try_run(
+        &mut self,
+        inner: &Arc<Inner>,
+        request: &Request,
+        batch: &mut Option<Box<Batch>>,
+        cx: &mut Context,
+    ) -> bool {
+        let command = request.command;
+        self.hash = None;
+        match &request.place {
+            Place::Nowhere => {
+                self.run(inner, HeldShards::None, command, batch);
+                // It may have changed a setting, or have taken time.
+                self.now = inner.now();
+                self.effects = inner.effects();
+                true
+            }
+            &Place::Shard { number, writes, hash } => {
+                self.hash = hash;
+                let shard = &inner.shards[number];
+                if writes {
+                    let run =
+                        |shard: &mut _| self.run(inner, HeldShards::written(number, shard), command, batch);
+                    cx.task(shard.write()).try_call(run).is_ok()
+                } else {
+                    let run = |shard: &_| self.run(inner, HeldShards::read(number, shard), command, batch);
+                    cx.task(shard.read()).try_call(run).is_ok()
+                }
+            }
+            Place::Shards(shards) => cx
+                .task(inner.accesses(shards))
+                .try_call(|views| self.run(inner, HeldShards::of(shards, views), command, batch))
+                .is_ok(),
+        }
+    }
+
+    /// Runs the next request of a batch on shards that are held, and serves the sessions that
+    /// waited for what it has changed.
+    pub(super) fn run(
+        &mut self,
+        inner: &Arc<Inner>,
+        held: HeldShards<'_>,
+        command: Option<&'static Command>,
+        batch: &mut Option<Box<Batch>>,
+    ) {
+        let mut body = Body::new(inner, self, held);
+        if let Some(own) = batch.take() {
+            *batch = body.run(own, command);
+        }
+    }
+
+    /// Lets the batches that were served go on, and spawns tasks for the errands. The shards of the
+    /// request were left, or are left when this task ends.
+    #[inline]
+    pub(super) fn settle(&mut self, inner: &Arc<Inner>, cx: &mut Context) {
+        if !self.errands.is_empty() || !self.served.is_empty() {
+            for errand in self.errands.drain(..) {
+                // What waits for it comes before the session's later requests.
+                self.has_to_wait |= matches!(errand, Errand::Serve { .. });
+                errand.spawn(inner, cx);
+            }
+            for batch in self.served.drain(..) {
+                batch.go_on(cx);
+            }
+        }
+        for ended in inner.server.clients.take_unblocked() {
+            inner.finish_ended(&mut *cx, ended);
+        }
+    }
+
+    pub(super) fn has_to_wait(&self) -> bool {
+        self.has_to_wait
+    }
+
+    /// Tells the server what the session has called, and other sessions what it has become.
+    pub(super) fn publish(&mut self, inner: &Inner, session: &Session) {
+        let Some(last_command) = self.last_command.take() else { return };
+        self.calls.flush(&inner.server.statistics, session.id());
+        session.publish(last_command, self.now);
+    }
+}
