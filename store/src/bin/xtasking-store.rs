@@ -8,11 +8,15 @@
 use clap::{Arg, ArgMatches, Command, value_parser};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::path::PathBuf;
+use std::error::Error;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::{error::Error, fs};
+use std::time::{Duration, Instant};
+use std::{fmt, io};
 use xtasking::Runtime;
 use xtasking_store::Engine;
+use xtasking_store::engine::LoadProgress;
 use xtasking_store::net::Service;
 use xtasking_store::server::{Setting, SettingError, Settings};
 
@@ -67,6 +71,7 @@ fn run(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     for (name, value) in &chosen {
         settings.set(name, value).map_err(|error| refusal(name, value, &error))?;
     }
+    load(service.engine())?;
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let addresses = listen(&mut service)?;
     println!("xtasking-store: {} workers, listening at {addresses}", rt.workers());
@@ -102,6 +107,34 @@ fn refusal(name: &str, value: &str, error: &SettingError) -> String {
         SettingError::Unknown => format!("there is no setting {name}"),
         SettingError::Refused(why) => format!("{name} cannot be {value}: {why}"),
     }
+}
+
+/// Loads the file of the settings `dir` and `dbfilename`, if it is there.
+fn load(engine: &Engine) -> Result<(), String> {
+    let settings = &engine.server().settings;
+    let path = Path::new(&settings.text(Setting::Dir)).join(settings.text(Setting::DbFileName));
+    let failed = |error: &dyn fmt::Display| format!("{}: {error}", path.display());
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failed(&error)),
+    };
+    let size = file.metadata().map_or(0, |metadata| metadata.len()).max(1);
+    let mut told = Instant::now();
+    let loaded = engine.load(file, |progress| {
+        if told.elapsed() >= Duration::from_secs(1) {
+            told = Instant::now();
+            let percent = progress.bytes * 100 / size;
+            println!("xtasking-store: loads {}: {percent}%, {} keys", path.display(), progress.keys);
+        }
+    });
+    let LoadProgress { keys, expired, empty, functions, .. } = loaded.map_err(|error| failed(&error))?;
+    let loaded = keys - expired - empty;
+    println!("xtasking-store: {} has {loaded} keys, and {expired} that have expired", path.display());
+    if functions > 0 {
+        println!("xtasking-store: {functions} libraries of functions were skipped");
+    }
+    Ok(())
 }
 
 /// Listens where the settings say, and returns the addresses.

@@ -11,6 +11,7 @@
 //! | `calls` | counts of what it has done |
 //! | `blocked` | sessions that wait for keys |
 //! | `serve` | runs a blocked command again |
+//! | `load` | loads a file of Redis |
 //! | `client` | [`Client`]: a session for threads that wait for replies |
 //!
 //! # The way of a request
@@ -32,6 +33,7 @@ mod calls;
 mod client;
 #[expect(clippy::module_inception, reason = "the type of this name")]
 mod engine;
+mod load;
 mod plan;
 mod run;
 mod serve;
@@ -43,3 +45,4 @@ pub use batch::{Completion, Finished};
 pub use builder::Builder;
 pub use client::Client;
 pub use engine::Engine;
+pub use load::LoadProgress;

@@ -207,6 +207,20 @@ impl<'v> Keys<'v> {
         }
     }
 
+    /// Inserts a key with its value, and when it expires. Returns false if there is one already.
+    pub(crate) fn insert_new(&mut self, key: &[u8], value: Value, expires_at: Option<u64>) -> bool {
+        let (hash, at) = self.locate(key);
+        let layout = self.layout;
+        let mut entry = Entry::new(key, value, self.now);
+        entry.set_expires_at(expires_at);
+        let table = &mut self.held[at].databases[self.database].table;
+        let is_new = table.find(hash, key).is_none();
+        if is_new {
+            table.insert(hash, entry, |key| layout.hash(key));
+        }
+        is_new
+    }
+
     /// Sets the value of a key; if there was one, it keeps its expiry.
     pub fn put_keeping_expiry(&mut self, key: &[u8], value: Value) {
         let expires_at = self.expires_at(key);

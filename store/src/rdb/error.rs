@@ -1,6 +1,7 @@
 //! What is wrong with a file, and where.
 
 use std::{fmt, io};
+use xtasking::JoinError;
 
 /// Why a file or a dump cannot be read.
 #[derive(Debug)]
@@ -45,8 +46,8 @@ pub enum RdbErrorKind {
         /// The one in the file.
         stored: u64,
     },
-    /// The runtime has ended.
-    Abandoned,
+    /// A task of the load has failed.
+    Runtime(JoinError),
 }
 
 impl RdbError {
@@ -79,7 +80,7 @@ impl fmt::Display for RdbErrorKind {
             Self::Checksum { computed, stored } => {
                 write!(f, "the checksum is {computed:016x}, and should be {stored:016x}")
             }
-            Self::Abandoned => f.write_str("the runtime has ended"),
+            Self::Runtime(error) => write!(f, "a task of the load has failed: {error}"),
         }
     }
 }

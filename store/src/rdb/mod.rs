@@ -44,4 +44,5 @@ pub use dump::{dump, restore};
 pub use error::{RdbError, RdbErrorKind};
 pub use reader::Reader;
 pub use record::Record;
+pub(crate) use record::decode_value;
 pub use writer::Writer;

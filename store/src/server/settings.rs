@@ -94,6 +94,10 @@ settings! {
         "When snapshots are taken: never, as there are none.";
     AppendOnly "appendonly", SettingKind::Only("no"), "no", true,
         "Whether changes are written to a log: no, as there is none.";
+    Dir "dir", SettingKind::Text, ".", false,
+        "The directory of what is kept.";
+    DbFileName "dbfilename", SettingKind::Text, "dump.rdb", false,
+        "The file in that directory that is loaded at the start.";
     EnableDebugCommand "enable-debug-command", SettingKind::Flag, "no", false,
         "Whether the command DEBUG is allowed.";
     HashMaxListpackEntries "hash-max-listpack-entries" or "hash-max-ziplist-entries", COUNT, "512", true,

@@ -2,7 +2,10 @@
 
 mod contents;
 mod dumps;
-#[allow(dead_code, reason = "the test `oracle` uses all of it")]
+mod files;
+#[cfg(feature = "program")]
+mod program;
+#[allow(dead_code, reason = "other tests use the rest of it")]
 #[path = "../oracle/redis.rs"]
 mod redis;
 #[path = "../oracle/reply.rs"]
