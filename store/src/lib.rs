@@ -13,6 +13,7 @@
 //! | [`command`] | the commands, and the table of all |
 //! | [`engine`] | runs requests as tasks |
 //! | [`net`] | connections and listeners |
+//! | `snapshot` | snapshots as files |
 //! | [`session`] | the state of a connection |
 //! | [`server`] | what all connections share |
 //! | [`glob`] | patterns of names |
@@ -49,6 +50,7 @@ pub mod rdb;
 pub mod resp;
 pub mod server;
 pub mod session;
+mod snapshot;
 pub mod value;
 
 pub use engine::Engine;

@@ -77,8 +77,20 @@ fn run(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     println!("xtasking-store: {} workers, listening at {addresses}", rt.workers());
     signals.forever().next();
     println!("xtasking-store: ends");
+    let has_saved = save(service.engine());
     drop(service);
     drop(rt);
+    has_saved
+}
+
+/// Takes a last snapshot, if there are any by the setting `save`.
+fn save(engine: &Engine) -> Result<(), Box<dyn Error>> {
+    if engine.server().settings.text(Setting::Save).is_empty() {
+        return Ok(());
+    }
+    engine.refuse_writes();
+    engine.save().map_err(|error| format!("the last snapshot has failed: {error}"))?;
+    println!("xtasking-store: a snapshot was saved");
     Ok(())
 }
 

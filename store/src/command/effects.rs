@@ -49,6 +49,8 @@ pub struct Effects {
     is_replaced: bool,
     /// The changes, and the commands to replay, before the running command.
     before: (u64, usize),
+    /// Whether a snapshot is to begin, and whether the session waits for its end.
+    snapshot: Option<bool>,
 }
 
 impl Effects {
@@ -64,12 +66,22 @@ impl Effects {
 
     /// Returns true if nothing was noted since it was made or cleared.
     pub(crate) fn is_untouched(&self) -> bool {
-        self.changes == 0 && self.is_empty()
+        self.changes == 0 && self.is_empty() && self.snapshot.is_none()
     }
 
     /// Forgets what was noted.
     pub(crate) fn clear(&mut self) {
         *self = Self::new(self.is_recording);
+    }
+
+    /// Asks for a snapshot, which the server has noted to begin.
+    pub(super) fn request_snapshot(&mut self, session_waits: bool) {
+        self.snapshot = Some(session_waits);
+    }
+
+    /// Returns whether a snapshot is to begin, and whether the session waits for its end.
+    pub(crate) fn snapshot(&self) -> Option<bool> {
+        self.snapshot
     }
 
     /// Begins a command.

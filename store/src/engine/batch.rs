@@ -93,7 +93,11 @@ impl Batch {
             }
             Came::ToAPause(batch) => {
                 turn.publish(&inner, &batch.session);
-                batch.launch(cx);
+                if turn.is_put_off() {
+                    inner.put_off(batch);
+                } else {
+                    batch.launch(cx);
+                }
             }
             Came::ToShards(batch, command, shards) => {
                 turn.publish(&inner, &batch.session);
@@ -158,6 +162,9 @@ impl Batch {
         turn.settle(&inner, cx);
         let Some(batch) = batch else { return };
         turn.publish(&inner, &batch.session);
+        if turn.is_put_off() {
+            return inner.put_off(batch);
+        }
         batch.go_on(cx);
     }
 

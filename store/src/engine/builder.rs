@@ -4,8 +4,8 @@ use super::Engine;
 use super::blocked::Blocked;
 use super::engine::{Clock, EffectsHook, Inner};
 use crate::command::Effects;
-use crate::keyspace::{Layout, Shard};
-use crate::server::{Channels, Clients, CloseHook, MessageHook, Server, Settings, Statistics};
+use crate::keyspace::{Layout, Shard, Versions};
+use crate::server::{Channels, Clients, CloseHook, MessageHook, Persistence, Server, Settings, Statistics};
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -128,6 +128,7 @@ impl Builder {
             statistics: Statistics::default(),
             clients: Clients::new(self.on_close),
             channels: Channels::new(self.on_message),
+            persistence: Persistence::new((self.clock)()),
             started_at: (self.clock)(),
             run_id: run_id(self.seed),
             databases: self.databases,
@@ -138,6 +139,7 @@ impl Builder {
                 runtime: rt.handle(),
                 shards: (0..self.shards).map(shard).collect(),
                 layout,
+                versions: Versions::default(),
                 server,
                 blocked: Blocked::default(),
                 clock: self.clock,

@@ -216,7 +216,7 @@ impl Inner {
     /// Inserts records into a shard.
     fn insert(&self, number: usize, shard: &mut Shard, parcel: &Parcel) -> Result<Skipped, RdbError> {
         let (now, limits) = (self.now(), self.server.settings.value_limits());
-        let mut keys = Keys::new(&self.layout, HeldShards::written(number, shard));
+        let mut keys = Keys::new(&self.layout, &self.versions, HeldShards::written(number, shard));
         let (mut rest, mut skipped) = (&parcel.bytes[..], (0, 0));
         for head in &parcel.heads {
             let (key, others) = rest.split_at(head.key);

@@ -12,6 +12,7 @@
 //! | `blocked` | sessions that wait for keys |
 //! | `serve` | runs a blocked command again |
 //! | `load` | loads a file of Redis |
+//! | `snapshot` | takes snapshots |
 //! | `client` | [`Client`]: a session for threads that wait for replies |
 //!
 //! # The way of a request
@@ -37,6 +38,9 @@ mod load;
 mod plan;
 mod run;
 mod serve;
+mod snapshot;
+#[cfg(test)]
+mod snapshot_tests;
 #[cfg(test)]
 mod tests;
 mod turn;

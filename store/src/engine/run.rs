@@ -4,7 +4,7 @@ use super::batch::Batch;
 use super::blocked::Parked;
 use super::engine::Inner;
 use super::plan::runs_now;
-use super::serve::serve_ready;
+use super::serve::{Errand, serve_ready};
 use super::turn::Turn;
 use crate::command::{
     Block, Call, Command, Executed, check_access, check_listening, execute, find_named, resolve,
@@ -25,7 +25,7 @@ pub(super) struct Body<'v> {
 impl<'v> Body<'v> {
     #[inline]
     pub(super) fn new(inner: &'v Arc<Inner>, turn: &'v mut Turn, held: HeldShards<'v>) -> Self {
-        Self { inner, keys: Keys::new(&inner.layout, held), turn }
+        Self { inner, keys: Keys::new(&inner.layout, &inner.versions, held), turn }
     }
 
     /// Runs the next request of a batch, and serves the sessions that waited for what it has
@@ -35,6 +35,10 @@ impl<'v> Body<'v> {
         mut batch: Box<Batch>,
         command: Option<&'static Command>,
     ) -> Option<Box<Batch>> {
+        if self.keys.version_word().is_crowded() && self.keys.may_write_any() {
+            self.turn.put_off();
+            return Some(batch);
+        }
         if let Some(block) = self.run_next(command, &mut batch) {
             self.park(batch, block);
             return None;
@@ -58,6 +62,9 @@ impl<'v> Body<'v> {
         let found = command.map_or_else(|| resolve(args), Ok).and_then(|command| {
             check_access(command, session.is_authenticated)?;
             check_listening(command, session)?;
+            if self.keys.version_word().is_suspect() {
+                self.inner.check_saving(command)?;
+            }
             Ok(command)
         });
         let before = reply.len();
@@ -115,6 +122,9 @@ impl<'v> Body<'v> {
         self.turn.calls.add_keys(self.keys.take_counts());
         if !self.turn.effects.is_untouched() {
             self.inner.report(&self.turn.effects);
+            if let Some(waits) = self.turn.effects.snapshot() {
+                self.turn.errands.push(Errand::Save { waiting: waits.then_some(session.id()) });
+            }
             self.turn.effects.clear();
         }
         executed

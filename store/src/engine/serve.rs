@@ -16,6 +16,8 @@ use xtasking::Context;
 pub(super) enum Errand {
     /// Serve the sessions that wait for a key. The first needs these shards for that.
     Serve { database: usize, key: Box<[u8]>, shards: Shards },
+    /// Begin a snapshot. A session may wait for its end.
+    Save { waiting: Option<u64> },
     /// Take a session off the list of a key.
     StopWaiting { database: usize, key: Box<[u8]>, ticket: u64 },
 }
@@ -97,6 +99,7 @@ impl Body<'_> {
         match how {
             Unblock::Timeout => write_timeout(parked.block.null, reply),
             Unblock::Error => reply.error(b"UNBLOCKED client unblocked via CLIENT UNBLOCK"),
+            Unblock::Failure => reply.error(b"ERR"),
             Unblock::Close => session.is_closing = true,
         }
         self.let_go(parked, before);
@@ -132,6 +135,12 @@ impl Errand {
                 serve_ready(&mut body);
                 turn.settle(&own, cx);
             }),
+            Self::Save { waiting } => {
+                if let Some(session) = waiting {
+                    inner.serve_saved(session);
+                }
+                inner.start_snapshot(cx);
+            }
             Self::StopWaiting { database, key, ticket } => {
                 let shard = inner.layout.shard(&key);
                 inner.spawn_on(cx, [(shard, true)].into_iter().collect(), move |held, _| {

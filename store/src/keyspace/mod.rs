@@ -8,6 +8,8 @@
 //! | `layout` | [`Layout`]: in which shard a key lies |
 //! | `keys` | [`Keys`]: the shards that a task holds, as a command sees them |
 //! | `held` | the shards that a task holds |
+//! | `versions` | [`Versions`]: what tasks read so that a snapshot is of one moment |
+//! | `saving` | what a snapshot takes of a shard |
 //! | `whole` | scans, counts and removal of all keys of a database |
 //! | `guests` | sessions that watch keys or wait for them |
 
@@ -16,8 +18,12 @@ mod guests;
 mod held;
 mod keys;
 mod layout;
+mod saving;
 mod shard;
 mod table;
+#[cfg(test)]
+mod tests;
+mod versions;
 mod whole;
 
 pub use entry::Entry;
@@ -27,4 +33,7 @@ pub use layout::Layout;
 pub use shard::Shard;
 pub(crate) use shard::Waiting;
 use table::Table;
+#[cfg(test)]
+pub(crate) use versions::CROWD;
+pub(crate) use versions::{VersionWord, Versions};
 pub use whole::Cursor;

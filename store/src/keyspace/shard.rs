@@ -1,12 +1,15 @@
 //! A shard: one object of the runtime.
 
 use super::Table;
+use super::saving::RetiredTable;
 use std::collections::HashMap;
 
 /// The keys of all databases whose hashes lead here. Tasks that only read it run side by side.
 #[derive(Debug)]
 pub struct Shard {
     pub(super) databases: Box<[Database]>,
+    /// Tables that were removed before a snapshot has taken what they had.
+    pub(super) retired: Vec<RetiredTable>,
 }
 
 /// One database's part of a shard.
@@ -47,7 +50,7 @@ pub(crate) struct Waiting {
 impl Shard {
     /// Makes an empty shard for this many databases.
     pub fn new(databases: usize) -> Self {
-        Self { databases: (0..databases).map(|_| Database::default()).collect() }
+        Self { databases: (0..databases).map(|_| Database::default()).collect(), retired: Vec::new() }
     }
 
     /// Returns the number of keys in a database, and of those that have an expiry.

@@ -21,10 +21,16 @@ pub(crate) struct Table {
     segments: Vec<Segment>,
     len: usize,
     expiring: usize,
+    /// A version, and the number of segments of which its snapshot has been told.
+    visited: (u32, u32),
+    /// A version, and the database to which the table belonged when it began.
+    origin: (u32, u32),
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Segment {
+    /// That of the last task that has changed it, see [`Versions`](super::Versions).
+    version: u32,
     /// The bits of the order that all entries here have in common.
     depth: u8,
     entries: HashTable<Entry>,
@@ -83,13 +89,66 @@ impl Table {
         true
     }
 
-    /// Inserts an entry whose key is not there.
-    pub(crate) fn insert(&mut self, hash: u64, entry: Entry, hasher: impl Fn(&[u8]) -> u64) -> &mut Entry {
+    /// Returns true if the segment of this hash is of a version, or there is none.
+    #[inline]
+    pub(crate) fn is_of(&self, hash: u64, version: u32) -> bool {
+        self.segment(hash).is_none_or(|segment| segment.version == version)
+    }
+
+    /// Makes the segment of this hash one of a version. If it was of another one, returns its
+    /// entries.
+    pub(crate) fn advance(&mut self, hash: u64, version: u32) -> Option<impl Iterator<Item = &Entry>> {
+        let segment = self.segment_mut(hash).filter(|segment| segment.version != version)?;
+        segment.version = version;
+        Some(segment.entries.iter())
+    }
+
+    /// Makes the next segment of another version one of this version, and returns its entries.
+    pub(crate) fn next_unsaved(&mut self, version: u32) -> Option<impl Iterator<Item = &Entry>> {
+        if self.visited.0 != version {
+            self.visited = (version, 0);
+        }
+        // Segments that come later are parts of others of this version.
+        let first = self.visited.1 as usize;
+        let rest = self.segments.get(first..)?;
+        let skips = usize::from(planted!("unsaved-segment-skipped"));
+        let found = rest.iter().skip(skips).position(|segment| segment.version != version)? + skips;
+        // There are at most 2 to the 24th segments.
+        self.visited.1 = (first + found + 1) as u32;
+        let segment = &mut self.segments[first + found];
+        segment.version = version;
+        Some(segment.entries.iter())
+    }
+
+    /// Returns true if there is a segment of another version.
+    pub(crate) fn has_unsaved(&self, version: u32) -> bool {
+        self.segments.iter().any(|segment| segment.version != version)
+    }
+
+    /// Returns the database to which the table belonged when a version began. It belongs to
+    /// `database` now.
+    pub(crate) fn origin(&self, version: u32, database: usize) -> usize {
+        if self.origin.0 == version { self.origin.1 as usize } else { database }
+    }
+
+    /// Notes to which database the table belonged when a version began. It is to go to another one.
+    pub(crate) fn note_origin(&mut self, version: u32, database: usize) {
+        self.origin = (version, self.origin(version, database) as u32);
+    }
+
+    /// Inserts an entry whose key is not there, into a segment of this version.
+    pub(crate) fn insert(
+        &mut self,
+        hash: u64,
+        entry: Entry,
+        version: u32,
+        hasher: impl Fn(&[u8]) -> u64,
+    ) -> &mut Entry {
         self.len += 1;
         self.expiring += usize::from(entry.expires_at().is_some());
         if self.directory.is_empty() {
             self.directory.push(0);
-            self.segments.push(Segment::default());
+            self.segments.push(Segment { version, depth: 0, entries: HashTable::new() });
         }
         loop {
             let at = self.directory[prefix(order(hash), self.depth)] as usize;
@@ -117,7 +176,8 @@ impl Table {
             upper.insert_unique(hasher(entry.key()), entry, |entry| hasher(entry.key()));
         }
         let new = u32::try_from(self.segments.len()).expect("there are at most 2 to the 24th segments");
-        self.segments.push(Segment { depth, entries: upper });
+        let version = if planted!("split-forgets-version") { u32::MAX } else { self.segments[at].version };
+        self.segments.push(Segment { version, depth, entries: upper });
         // The places of the upper half: their prefixes begin with the member's, and a one.
         let width = self.depth - depth;
         let first = (prefix(member, depth) | 1) << width;
@@ -190,7 +250,7 @@ mod tests {
     fn insert(table: &mut Table, layout: &Layout, number: usize) {
         let value = Value::String(StringValue::Integer(number as i64));
         let key = key(number);
-        table.insert(layout.hash(&key), Entry::new(&key, value, 0), |key| layout.hash(key));
+        table.insert(layout.hash(&key), Entry::new(&key, value, 0), 0, |key| layout.hash(key));
     }
 
     #[test]

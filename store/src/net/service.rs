@@ -80,7 +80,7 @@ impl fmt::Display for ServeError {
 impl error::Error for ServeError {}
 
 impl Service {
-    /// Builds an engine, and starts the timers that end waits and remove expired keys.
+    /// Builds an engine, and starts the timers that end waits, remove expired keys and take snapshots.
     pub fn start(engine: engine::Builder, rt: &Runtime) -> Self {
         let connections = Arc::new(Connections::default());
         let (open, handle) = (connections.clone(), rt.handle().downgrade());
@@ -196,6 +196,9 @@ impl Ticker {
         self.engine.end_waits(&*rt);
         for _ in 0..due_cycles(&mut self.expired_at, self.engine.now()) {
             self.engine.remove_expired(&*rt);
+        }
+        if self.ticks.is_multiple_of(10) {
+            self.engine.save_if_due(&*rt);
         }
         let timeout = self.engine.server().settings.number(Setting::Timeout) as u64;
         if timeout > 0 && self.ticks.is_multiple_of(100) {

@@ -41,6 +41,7 @@ mod zipmap;
 
 pub(crate) use dump::FOOTER;
 pub use dump::{dump, restore};
+pub(crate) use encode::put_record;
 pub use error::{RdbError, RdbErrorKind};
 pub use reader::Reader;
 pub use record::Record;

@@ -126,6 +126,13 @@ impl<W: Write> Writer<W> {
         self.output.check()
     }
 
+    /// Writes records of a database that are bytes already.
+    pub(crate) fn append(&mut self, database: usize, records: &[u8]) -> io::Result<()> {
+        self.select(database)?;
+        self.output.put(records);
+        self.output.check()
+    }
+
     /// Ends the file, and returns the output. It is the caller's to sync it.
     ///
     /// # Errors

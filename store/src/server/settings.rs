@@ -1,6 +1,7 @@
 //! What CONFIG reads and sets.
 
 use super::notifications;
+use super::persistence::save_points;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -15,6 +16,8 @@ pub enum SettingKind {
     Memory(i64, i64),
     /// Any text.
     Text,
+    /// Pairs of seconds and numbers of changes.
+    SavePoints,
     /// Letters of kinds of keyspace events.
     Events,
     /// This text alone: the store has nothing else.
@@ -90,14 +93,16 @@ settings! {
         "The longest argument, and the longest string.";
     NotifyKeyspaceEvents "notify-keyspace-events", SettingKind::Events, "", true,
         "The kinds of keyspace events that are published; none if it is empty.";
-    Save "save", SettingKind::Only(""), "", true,
-        "When snapshots are taken: never, as there are none.";
+    Save "save", SettingKind::SavePoints, "", true,
+        "When snapshots are taken: after so many seconds if there were so many changes, in pairs.";
+    StopWritesOnBgsaveError "stop-writes-on-bgsave-error", SettingKind::Flag, "yes", true,
+        "Whether commands that write are refused when a snapshot has failed.";
     AppendOnly "appendonly", SettingKind::Only("no"), "no", true,
         "Whether changes are written to a log: no, as there is none.";
     Dir "dir", SettingKind::Text, ".", false,
         "The directory of what is kept.";
     DbFileName "dbfilename", SettingKind::Text, "dump.rdb", false,
-        "The file in that directory that is loaded at the start.";
+        "The file in that directory that is loaded at the start, and that snapshots replace.";
     EnableDebugCommand "enable-debug-command", SettingKind::Flag, "no", false,
         "Whether the command DEBUG is allowed.";
     HashMaxListpackEntries "hash-max-listpack-entries" or "hash-max-ziplist-entries", COUNT, "512", true,
@@ -145,7 +150,7 @@ impl Settings {
         let numbers =
             REGISTRY.iter().map(|spec| AtomicI64::new(parse(spec, spec.default).unwrap_or_default()));
         let texts = REGISTRY.iter().map(|spec| match spec.kind {
-            SettingKind::Text => spec.default.to_owned(),
+            SettingKind::Text | SettingKind::SavePoints => spec.default.to_owned(),
             _ => String::new(),
         });
         let settings = Self {
@@ -184,7 +189,9 @@ impl Settings {
         match REGISTRY[index].kind {
             SettingKind::Flag => if number() == 1 { "yes" } else { "no" }.to_owned(),
             SettingKind::Integer(..) | SettingKind::Memory(..) => number().to_string(),
-            SettingKind::Text => self.texts.lock().unwrap_or_else(PoisonError::into_inner)[index].clone(),
+            SettingKind::Text | SettingKind::SavePoints => {
+                self.texts.lock().unwrap_or_else(PoisonError::into_inner)[index].clone()
+            }
             SettingKind::Only(text) => text.to_owned(),
             SettingKind::Events => notifications::show(number()),
         }
@@ -228,7 +235,7 @@ impl Settings {
         let index = Self::find(name.as_bytes()).ok_or(SettingError::Unknown)?;
         let number = parse(&REGISTRY[index], value).map_err(SettingError::Refused)?;
         match REGISTRY[index].kind {
-            SettingKind::Text => {
+            SettingKind::Text | SettingKind::SavePoints => {
                 value.clone_into(&mut self.texts.lock().unwrap_or_else(PoisonError::into_inner)[index]);
             }
             _ => self.store_number(index, number),
@@ -259,6 +266,10 @@ fn parse(spec: &SettingSpec, value: &str) -> Result<i64, String> {
     };
     match spec.kind {
         SettingKind::Text => Ok(0),
+        SettingKind::SavePoints => match save_points(value) {
+            Some(_) => Ok(0),
+            None => Err("Invalid save parameters".to_owned()),
+        },
         SettingKind::Only(text) if value == text => Ok(0),
         SettingKind::Only(text) => Err(format!("argument must be '{text}': the store has nothing else")),
         SettingKind::Events => notifications::parse(value)
@@ -310,9 +321,10 @@ mod tests {
         assert_eq!(settings.shown(hash), "512");
         assert!(matches!(Settings::check(hash, "x"), Err(SettingError::Refused(_))));
         assert!(matches!(Settings::check(0, "8"), Err(SettingError::Refused(_))));
+        assert_eq!(settings.set("save", "900 1"), Ok(()));
+        assert!(matches!(settings.set("save", "900"), Err(SettingError::Refused(_))));
+        assert_eq!(settings.text(Setting::Save), "900 1");
         // What the store does not have is not accepted.
-        assert_eq!(settings.set("save", ""), Ok(()));
-        assert!(matches!(settings.set("save", "900 1"), Err(SettingError::Refused(_))));
         assert!(matches!(settings.set("appendonly", "yes"), Err(SettingError::Refused(_))));
         assert_eq!(settings.set("nothing", "1"), Err(SettingError::Unknown));
     }
