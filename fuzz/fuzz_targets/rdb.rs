@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use xtasking_store::rdb::{RdbError, Reader, Record, dump, restore};
-use xtasking_store::value::CompactLimits;
+use xtasking_store::value::{CompactLimits, ValueRef};
 
 /// Reads a whole file.
 fn read(file: &[u8]) -> Result<(), RdbError> {
@@ -17,7 +17,7 @@ fn read(file: &[u8]) -> Result<(), RdbError> {
         if let Some(value) = record.value(&limits)? {
             let dumped = dump(&value);
             let again = restore(&dumped, &limits).expect("a dump is restored");
-            assert_eq!(again.type_name(), value.type_name());
+            assert_eq!(ValueRef::from(&again).type_name(), ValueRef::from(&value).type_name());
             assert_eq!(dump(&again).len(), dumped.len());
         }
     }

@@ -30,7 +30,7 @@
 //! The interface names types of `xtasking`. A newer major version of it is a breaking change of
 //! this crate.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 #[macro_use]
 mod planted;

@@ -5,7 +5,7 @@ use super::{Block, Call, CommandError, CommandResult, EventClass, NullReply, Out
 use crate::glob;
 use crate::resp::{Args, parse_integer};
 use crate::session::Session;
-use crate::value::{CompactLimits, KeyedHasher, Value};
+use crate::value::{CompactLimits, KeyedHasher, Value, ValueRef};
 use indexmap::IndexSet;
 
 /// Elements that a scan visits if it does not say how many.
@@ -54,7 +54,7 @@ impl Call<'_, '_> {
 pub(super) fn first_of<'a>(
     call: &Call<'_, '_>,
     keys: Args<'a>,
-    len: impl Fn(&Value) -> Result<usize, CommandError>,
+    len: impl Fn(ValueRef<'_>) -> Result<usize, CommandError>,
 ) -> Result<Option<(&'a [u8], usize)>, CommandError> {
     for key in keys.iter().filter(|key| call.ready.is_none_or(|ready| ready == *key)) {
         match call.keys.get(key).map(&len) {

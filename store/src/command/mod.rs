@@ -32,7 +32,7 @@
 //!
 //! fn strlen(call: &mut Call<'_, '_>) -> CommandResult {
 //!     let value = call.keys.get(call.args.at(1));
-//!     let length = value.map(Value::as_string).transpose()?.map_or(0, StringValue::len);
+//!     let length = value.map(ValueRef::as_string).transpose()?.map_or(0, StringRef::len);
 //!     call.reply.count(length);
 //!     call.done()
 //! }

@@ -1,6 +1,7 @@
 //! Commands for tests of the engine: they wait for strings.
 
 use super::{Block, Call, Command, CommandResult, EventClass, Flags, NullReply, Outcome};
+use crate::value::ValueRef;
 
 pub(super) const COMMANDS: &[Command] = &[
     Command::new("take", -3, take).flags(&[Flags::WRITE, Flags::BLOCKING]).keys(1, -2, 1),
@@ -26,7 +27,7 @@ fn take(call: &mut Call<'_, '_>) -> CommandResult {
             call.replay([&b"DEL"[..], key]);
             call.reply.array(2);
             call.reply.bulk(key);
-            call.reply.bulk(&value.as_string()?.bytes());
+            ValueRef::from(&value).as_string()?.write_to(call.reply);
             return call.done();
         }
     }

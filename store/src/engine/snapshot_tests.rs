@@ -6,7 +6,7 @@ use crate::keyspace::CROWD;
 use crate::rdb::{Reader, Record};
 use crate::resp::Requests;
 use crate::snapshot::{Message, SnapshotOutput};
-use crate::value::CompactLimits;
+use crate::value::{CompactLimits, ValueRef};
 use std::collections::{HashMap, VecDeque};
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -63,7 +63,9 @@ fn load(folder: &Folder) -> HashMap<String, i64> {
     while reader.next(&mut record).unwrap() {
         let value = record.value(&CompactLimits::default()).unwrap().unwrap();
         let key = String::from_utf8(record.key.clone()).unwrap();
-        assert!(numbers.insert(key, value.as_string().unwrap().integer().unwrap()).is_none());
+        assert!(
+            numbers.insert(key, ValueRef::from(&value).as_string().unwrap().integer().unwrap()).is_none()
+        );
     }
     numbers
 }

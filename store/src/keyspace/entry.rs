@@ -1,58 +1,87 @@
-//! A key with what belongs to it.
+//! A key with its value, its expiry and its time of access.
 
-use crate::value::Value;
-use std::sync::atomic::{AtomicU32, Ordering};
+use super::block::{Block, Content};
+use crate::value::{StringRef, StringValue, Value, ValueRef};
+use std::mem;
+use std::sync::atomic::Ordering;
 
-/// The expiry of an entry that never expires.
-const NEVER: u64 = u64::MAX;
-
-/// A key, its value, and when it expires.
+/// A key, its value, when it expires and when it was last accessed: one block of memory, if the
+/// value is a number or bytes that are replaced as a whole.
 #[derive(Debug)]
-pub struct Entry {
-    key: Box<[u8]>,
-    pub(super) value: Value,
-    /// In ms since 1970.
-    expires_at: u64,
-    /// When it was last accessed, in seconds since 1970. Readers that run side by side set it.
-    accessed: AtomicU32,
-}
+pub struct Entry(Block);
 
 impl Entry {
-    pub(super) fn new(key: &[u8], value: Value, now: u64) -> Self {
-        Self { key: key.into(), value, expires_at: NEVER, accessed: AtomicU32::new(seconds(now)) }
+    pub(super) fn new(key: &[u8], value: Value, expires_at: Option<u64>, now: u64) -> Self {
+        Self(with_content(value, |content| Block::new(key, content, expires_at, seconds(now))))
     }
 
     /// Returns the key.
+    #[inline]
     pub fn key(&self) -> &[u8] {
-        &self.key
+        self.0.key()
     }
 
     /// Returns the value.
-    pub fn value(&self) -> &Value {
-        &self.value
+    #[inline]
+    pub fn value(&self) -> ValueRef<'_> {
+        match self.0.content() {
+            Content::Integer(number) => ValueRef::String(StringRef::Integer(number)),
+            Content::Bytes(bytes) => ValueRef::String(StringRef::Fixed(bytes)),
+            Content::Value(value) => value.into(),
+        }
+    }
+
+    /// Returns the value, to be changed in place.
+    pub(super) fn value_mut(&mut self) -> &mut Value {
+        let own = match self.0.content() {
+            Content::Integer(number) => Some(StringValue::Integer(number)),
+            Content::Bytes(bytes) => Some(StringValue::fixed(bytes)),
+            Content::Value(_) => None,
+        };
+        if let Some(string) = own {
+            self.0.replace(Content::Value(Value::String(string)));
+        }
+        self.0.value_mut().expect("it was made so above")
+    }
+
+    /// Replaces the value.
+    pub(super) fn set_value(&mut self, value: Value) {
+        with_content(value, |content| self.0.replace(content));
+    }
+
+    /// Returns the value, without the key.
+    pub(super) fn into_value(self) -> Value {
+        self.0.into_value().unwrap_or_else(|block| match block.content() {
+            Content::Integer(number) => Value::String(StringValue::Integer(number)),
+            Content::Bytes(bytes) => Value::String(StringValue::fixed(bytes)),
+            Content::Value(value) => value.clone(),
+        })
     }
 
     /// Returns when the entry expires, in ms since 1970.
+    #[inline]
     pub fn expires_at(&self) -> Option<u64> {
-        (self.expires_at != NEVER).then_some(self.expires_at)
+        self.0.expires_at()
     }
 
     pub(super) fn set_expires_at(&mut self, expires_at: Option<u64>) {
-        self.expires_at = expires_at.unwrap_or(NEVER);
+        self.0.set_expires_at(expires_at);
     }
 
     /// Returns true if the entry has expired, and only has not been removed yet.
+    #[inline]
     pub fn is_expired(&self, now: u64) -> bool {
-        self.expires_at <= now
+        self.expires_at().is_some_and(|expires_at| expires_at <= now)
     }
 
     /// Notes an access.
+    #[inline]
     pub(super) fn touch(&self, now: u64) {
-        let now = seconds(now);
+        let (accessed, now) = (self.0.accessed(), seconds(now));
         // Relaxed: a statistic that orders nothing. Most accesses find the second of the last one,
         // and leave the cache line shared.
-        if self.accessed.load(Ordering::Relaxed) != now {
-            self.accessed.store(now, Ordering::Relaxed);
+        if accessed.load(Ordering::Relaxed) != now {
+            accessed.store(now, Ordering::Relaxed);
         }
     }
 
@@ -60,22 +89,37 @@ impl Entry {
     pub(super) fn set_idle_seconds(&self, idle: u64, now: u64) {
         let idle = u32::try_from(idle).unwrap_or(u32::MAX);
         // Relaxed: see `touch`.
-        self.accessed.store(seconds(now).saturating_sub(idle), Ordering::Relaxed);
+        self.0.accessed().store(seconds(now).saturating_sub(idle), Ordering::Relaxed);
     }
 
     /// Returns for how many seconds there was no access.
     pub fn idle_seconds(&self, now: u64) -> u32 {
         // Relaxed: see `touch`.
-        seconds(now).saturating_sub(self.accessed.load(Ordering::Relaxed))
+        seconds(now).saturating_sub(self.0.accessed().load(Ordering::Relaxed))
     }
 
-    /// Returns about how many bytes the entry takes; see [`Value::memory`].
+    /// Returns about how many bytes the entry takes; see [`ValueRef::memory`].
     pub fn memory(&self, samples: usize) -> usize {
-        size_of::<Self>() + self.key.len() + self.value.memory(samples)
+        mem::size_of::<Self>() + self.0.size() + self.value().memory(samples)
     }
 
-    pub(super) fn into_value(self) -> Value {
-        self.value
+    /// Returns 16 bits of its hash.
+    #[inline]
+    pub(super) fn tag(&self) -> u16 {
+        self.0.tag()
+    }
+
+    pub(super) fn set_tag(&mut self, tag: u16) {
+        self.0.set_tag(tag);
+    }
+}
+
+/// Passes on the content of the block of a value.
+fn with_content<R>(value: Value, then: impl FnOnce(Content<'_, Value>) -> R) -> R {
+    match value {
+        Value::String(StringValue::Integer(number)) => then(Content::Integer(number)),
+        Value::String(StringValue::Fixed(bytes)) => then(Content::Bytes(&bytes)),
+        other => then(Content::Value(other)),
     }
 }
 

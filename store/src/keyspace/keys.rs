@@ -2,7 +2,7 @@
 
 use super::{Entry, Held, HeldShards, Layout, Table, VersionWord, Versions};
 use crate::server::KeyCounts;
-use crate::value::Value;
+use crate::value::{Value, ValueRef};
 use std::cell::{Cell, RefCell};
 
 /// The keys of one database that a command may access: those of the shards that its task holds.
@@ -150,7 +150,7 @@ impl<'v> Keys<'v> {
 
     /// Finds the value of a key to read it. Counts a hit or a miss.
     #[inline]
-    pub fn get(&self, key: &[u8]) -> Option<&Value> {
+    pub fn get(&self, key: &[u8]) -> Option<ValueRef<'_>> {
         let (hash, at) = self.locate(key);
         let shard = &self.held[at];
         let entry = shard.databases[self.database].table.find(hash, key);
@@ -161,7 +161,7 @@ impl<'v> Keys<'v> {
         self.counts.set(counts);
         let entry = entry?;
         entry.touch(self.now);
-        Some(&entry.value)
+        Some(entry.value())
     }
 
     /// Returns true if an entry in a held shard has expired. It is noted if it may be removed.
@@ -187,7 +187,7 @@ impl<'v> Keys<'v> {
         self.remove_expired(hash, at, key);
         let entry = self.table_mut(hash, at).find_mut(hash, key)?;
         entry.touch(now);
-        Some(&mut entry.value)
+        Some(entry.value_mut())
     }
 
     /// Returns the value of a key to change it in place; makes it first if there is no such key.
@@ -198,11 +198,11 @@ impl<'v> Keys<'v> {
         let table = self.table_mut(hash, at);
         // Looked up twice, as a borrow that is returned on one branch only is not accepted yet.
         if table.find(hash, key).is_none() {
-            table.insert(hash, Entry::new(key, make(), now), version, |key| layout.hash(key));
+            table.insert(hash, Entry::new(key, make(), None, now), version, |key| layout.hash(key));
         }
         let entry = table.find_mut(hash, key).expect("it is there or was inserted");
         entry.touch(now);
-        &mut entry.value
+        entry.value_mut()
     }
 
     /// Sets the value of a key, whether or not there was one. An expiry goes.
@@ -218,7 +218,7 @@ impl<'v> Keys<'v> {
         match table.find_mut(hash, key) {
             Some(entry) => {
                 let had_expired = entry.is_expired(now) && !planted!("overwritten-expiry-untold");
-                entry.value = value;
+                entry.set_value(value);
                 entry.touch(now);
                 if entry.expires_at() != expires_at {
                     table.set_expiry(hash, key, expires_at);
@@ -228,8 +228,7 @@ impl<'v> Keys<'v> {
                 }
             }
             None => {
-                let mut entry = Entry::new(key, value, now);
-                entry.set_expires_at(expires_at);
+                let entry = Entry::new(key, value, expires_at, now);
                 table.insert(hash, entry, version, |key| layout.hash(key));
             }
         }
@@ -239,8 +238,7 @@ impl<'v> Keys<'v> {
     pub(crate) fn insert_new(&mut self, key: &[u8], value: Value, expires_at: Option<u64>) -> bool {
         let (hash, at) = self.locate(key);
         let (layout, version) = (self.layout, self.version.version());
-        let mut entry = Entry::new(key, value, self.now);
-        entry.set_expires_at(expires_at);
+        let entry = Entry::new(key, value, expires_at, self.now);
         let table = self.table_mut(hash, at);
         let is_new = table.find(hash, key).is_none();
         if is_new {

@@ -5,9 +5,8 @@ use std::hash::{BuildHasher, Hasher};
 
 /// The hash function of a store, and the number of its shards.
 ///
-/// A hash of 64 bits has four uses: bits 0 to 7 find the entry in a segment of a table, bits 8 to
-/// 39 find the segment and are the order of SCAN, bits 40 to 56 find the shard, and bits 57 to 63
-/// tell entries of a segment apart.
+/// A hash of 64 bits has three uses: bits 8 to 39 find the segment of a table and are the order of
+/// SCAN, bits 40 to 56 find the shard, and the others find the entry in its segment.
 #[derive(Clone, Debug)]
 pub struct Layout {
     random: RandomState,

@@ -2,8 +2,10 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `entry` | a key with its value, expiry and time of access |
+//! | `entry` | [`Entry`]: a key with its value, expiry and time of access |
+//! | `block` | its memory |
 //! | `table` | the entries of one database in one shard |
+//! | `bucket` | those of a part of it |
 //! | `shard` | [`Shard`]: the tables of all databases, sessions that wait for keys or watch them |
 //! | `layout` | [`Layout`]: in which shard a key lies |
 //! | `keys` | [`Keys`]: the shards that a task holds, as a command sees them |
@@ -13,6 +15,9 @@
 //! | `whole` | scans, counts and removal of all keys of a database |
 //! | `guests` | sessions that watch keys or wait for them |
 
+#[allow(unsafe_code, reason = "its parts have no static layout")]
+mod block;
+mod bucket;
 mod entry;
 mod guests;
 mod held;

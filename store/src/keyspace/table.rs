@@ -1,14 +1,15 @@
 //! The entries of one database in one shard: an extendible hash table.
 //!
-//! It consists of segments of at most [`SEGMENT_ENTRIES`] entries. A full segment is split alone,
-//! so no insertion rehashes a large table. Segments are in the order of bits 8 to 39 of the hash,
-//! the *order* of an entry; a scan follows it, and the order does not change when the table grows.
+//! It consists of segments of up to [`MOST_ENTRIES`] entries. A full segment is split alone, so no
+//! insertion rehashes a large table. Segments are in the order of bits 8 to 39 of the hash, the
+//! *order* of an entry; a scan follows it, and the order does not change when the table grows. A
+//! segment grows by small steps before it is split, so that little of its memory is free.
 
 use super::Entry;
-use hashbrown::HashTable;
+use super::bucket::Buckets;
 
-/// The entries of a segment, as many as fit into 128 buckets.
-const SEGMENT_ENTRIES: usize = 112;
+/// The entries of a segment; then it is split.
+const MOST_ENTRIES: usize = 112;
 /// A directory has at most 2 to the power of this many places; segments then grow instead.
 const MOST_DEPTH: u8 = 24;
 
@@ -33,12 +34,17 @@ struct Segment {
     version: u32,
     /// The bits of the order that all entries here have in common.
     depth: u8,
-    entries: HashTable<Entry>,
+    entries: Buckets,
 }
 
 /// The order of an entry with this hash.
 fn order(hash: u64) -> u32 {
     (hash >> 8) as u32
+}
+
+/// The bits of a hash that are in neither the order nor the number of the shard.
+fn tag(hash: u64) -> u16 {
+    (hash << 8 | hash >> 56) as u16
 }
 
 /// The first `depth` bits of an order.
@@ -57,11 +63,13 @@ impl Table {
         self.expiring
     }
 
+    #[inline]
     fn segment(&self, hash: u64) -> Option<&Segment> {
         let at = *self.directory.get(prefix(order(hash), self.depth))?;
         Some(&self.segments[at as usize])
     }
 
+    #[inline]
     fn segment_mut(&mut self, hash: u64) -> Option<&mut Segment> {
         let at = *self.directory.get(prefix(order(hash), self.depth))?;
         Some(&mut self.segments[at as usize])
@@ -70,13 +78,15 @@ impl Table {
     /// Finds the entry of a key.
     #[inline]
     pub(crate) fn find(&self, hash: u64, key: &[u8]) -> Option<&Entry> {
-        self.segment(hash)?.entries.find(hash, |entry| entry.key() == key)
+        let entries = &self.segment(hash)?.entries;
+        entries.at(entries.find(tag(hash), key)?)
     }
 
     /// Finds the entry of a key, to be changed.
     #[inline]
     pub(crate) fn find_mut(&mut self, hash: u64, key: &[u8]) -> Option<&mut Entry> {
-        self.segment_mut(hash)?.entries.find_mut(hash, |entry| entry.key() == key)
+        let entries = &mut self.segment_mut(hash)?.entries;
+        entries.at_mut(entries.find(tag(hash), key)?)
     }
 
     /// Sets or removes the expiry of an entry. Returns false if there is none of this key.
@@ -140,25 +150,32 @@ impl Table {
     pub(crate) fn insert(
         &mut self,
         hash: u64,
-        entry: Entry,
+        mut entry: Entry,
         version: u32,
         hasher: impl Fn(&[u8]) -> u64,
     ) -> &mut Entry {
         self.len += 1;
         self.expiring += usize::from(entry.expires_at().is_some());
+        entry.set_tag(tag(hash));
         if self.directory.is_empty() {
             self.directory.push(0);
-            self.segments.push(Segment { version, depth: 0, entries: HashTable::new() });
+            self.segments.push(Segment { version, depth: 0, entries: Buckets::default() });
         }
-        loop {
+        let at = loop {
             let at = self.directory[prefix(order(hash), self.depth)] as usize;
-            let segment = &self.segments[at];
-            if segment.entries.len() < SEGMENT_ENTRIES || segment.depth == MOST_DEPTH {
-                let entries = &mut self.segments[at].entries;
-                return entries.insert_unique(hash, entry, |entry| hasher(entry.key())).into_mut();
+            let segment = &mut self.segments[at];
+            if !segment.entries.are_full() {
+                break at;
+            }
+            if segment.entries.len() < MOST_ENTRIES || segment.depth == MOST_DEPTH {
+                segment.entries.grow();
+                break at;
             }
             self.split(at, order(hash), &hasher);
-        }
+        };
+        let entries = &mut self.segments[at].entries;
+        let place = entries.insert(entry);
+        entries.at_mut(place).expect("it was inserted there")
     }
 
     /// Splits a segment by the next bit of the order. `member` is the order of any key that belongs
@@ -169,15 +186,18 @@ impl Table {
             self.directory = self.directory.iter().flat_map(|&segment| [segment, segment]).collect();
             self.depth = depth;
         }
-        let bit = |entry: &Entry| prefix(order(hasher(entry.key())), depth) & 1 == 1;
-        let mut upper = HashTable::with_capacity(SEGMENT_ENTRIES);
-        self.segments[at].depth = depth;
-        for entry in self.segments[at].entries.extract_if(|entry| bit(entry)) {
-            upper.insert_unique(hasher(entry.key()), entry, |entry| hasher(entry.key()));
-        }
-        let new = u32::try_from(self.segments.len()).expect("there are at most 2 to the 24th segments");
         let version = if planted!("split-forgets-version") { u32::MAX } else { self.segments[at].version };
-        self.segments.push(Segment { version, depth, entries: upper });
+        let entries = std::mem::take(&mut self.segments[at].entries).into_entries();
+        let bit = |entry: &Entry| prefix(order(hasher(entry.key())), depth) & 1 == 1;
+        let (upper, lower): (Vec<Entry>, Vec<Entry>) = entries.partition(bit);
+        let [lower, upper] = [lower, upper].map(|half| {
+            let mut entries = Buckets::with_room(half.len() + 1);
+            half.into_iter().for_each(|entry| _ = entries.insert(entry));
+            Segment { version, depth, entries }
+        });
+        self.segments[at] = lower;
+        let new = u32::try_from(self.segments.len()).expect("there are at most 2 to the 24th segments");
+        self.segments.push(upper);
         // The places of the upper half: their prefixes begin with the member's, and a one.
         let width = self.depth - depth;
         let first = (prefix(member, depth) | 1) << width;
@@ -188,8 +208,9 @@ impl Table {
 
     /// Removes the entry of a key.
     pub(crate) fn remove(&mut self, hash: u64, key: &[u8]) -> Option<Entry> {
-        let found = self.segment_mut(hash)?.entries.find_entry(hash, |entry| entry.key() == key).ok()?;
-        let entry = found.remove().0;
+        let entries = &mut self.segment_mut(hash)?.entries;
+        let place = entries.find(tag(hash), key)?;
+        let entry = entries.remove(place)?;
         self.len -= 1;
         self.expiring -= usize::from(entry.expires_at().is_some());
         Some(entry)
@@ -231,7 +252,7 @@ impl Table {
         // A segment by its share of the orders; the next one that is not empty.
         let first = (random as usize) % self.segments.len();
         let around = (first..self.segments.len()).chain(0..first);
-        let segment = around.map(|at| &self.segments[at]).find(|segment| !segment.entries.is_empty())?;
+        let segment = around.map(|at| &self.segments[at]).find(|segment| segment.entries.len() > 0)?;
         segment.entries.iter().nth((random >> 32) as usize % segment.entries.len())
     }
 }
@@ -250,7 +271,7 @@ mod tests {
     fn insert(table: &mut Table, layout: &Layout, number: usize) {
         let value = Value::String(StringValue::Integer(number as i64));
         let key = key(number);
-        table.insert(layout.hash(&key), Entry::new(&key, value, 0), 0, |key| layout.hash(key));
+        table.insert(layout.hash(&key), Entry::new(&key, value, None, 0), 0, |key| layout.hash(key));
     }
 
     #[test]

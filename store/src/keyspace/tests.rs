@@ -3,7 +3,7 @@
 use super::{HeldShards, Keys, Layout, Shard, Versions};
 use crate::rdb::{Reader, Record, Writer};
 use crate::snapshot::{Message, SnapshotOutput};
-use crate::value::{CompactLimits, StringValue, Value};
+use crate::value::{CompactLimits, StringValue, Value, ValueRef};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -145,7 +145,7 @@ fn received(receiver: &Receiver<Message>) -> Contents {
     let mut reader = Reader::new(&file[..]).unwrap();
     while reader.next(&mut record).unwrap() {
         let value = record.value(&CompactLimits::default()).unwrap().unwrap();
-        let value = value.as_string().unwrap().integer().unwrap();
+        let value = ValueRef::from(&value).as_string().unwrap().integer().unwrap();
         let key = (record.database as usize, record.key.clone());
         let before = contents.insert(key, (value, record.expires_at));
         assert!(before.is_none(), "the key {} is there twice", record.key.escape_ascii());

@@ -7,7 +7,7 @@ use super::decode::decode;
 use super::encode::{Sink, put_value, type_code};
 use super::input::{Bytes, Input};
 use super::{RdbError, RdbErrorKind};
-use crate::value::{CompactLimits, Value};
+use crate::value::{CompactLimits, Value, ValueRef};
 
 /// Bytes after the value of a dump.
 pub(crate) const FOOTER: usize = 10;
@@ -16,15 +16,16 @@ pub(crate) const FOOTER: usize = 10;
 ///
 /// ```
 /// use xtasking_store::rdb;
-/// use xtasking_store::value::{CompactLimits, StringValue, Value};
+/// use xtasking_store::value::{CompactLimits, StringValue, Value, ValueRef};
 ///
 /// let dump = rdb::dump(&Value::String(StringValue::new(b"10")));
 /// assert_eq!(dump[..5], [0, 0xc0, 10, 10, 0]);
 /// let value = rdb::restore(&dump, &CompactLimits::default())?;
-/// assert_eq!(value.encoding(), "int");
+/// assert_eq!(ValueRef::from(&value).encoding(), "int");
 /// # Ok::<(), rdb::RdbError>(())
 /// ```
-pub fn dump(value: &Value) -> Vec<u8> {
+pub fn dump<'v>(value: impl Into<ValueRef<'v>>) -> Vec<u8> {
+    let value = value.into();
     let mut bytes = vec![type_code(value)];
     put_value(&mut bytes, value);
     bytes.put(&VERSION.to_le_bytes());

@@ -7,7 +7,7 @@ use super::codes::{
     EXPIRY_MS, HASH, INTEGER_8, INTEGER_16, INTEGER_32, LENGTH_32, LENGTH_64, LIST, SET, SORTED_SET, STRING,
 };
 use crate::resp::parse_integer;
-use crate::value::{StringValue, Value};
+use crate::value::{StringRef, ValueRef};
 
 /// The longest text of an integer of 32 bits.
 const LONGEST_INTEGER: usize = 11;
@@ -27,18 +27,18 @@ impl Sink for Vec<u8> {
 }
 
 /// Returns the number of a value's type.
-pub(super) fn type_code(value: &Value) -> u8 {
+pub(super) fn type_code(value: ValueRef<'_>) -> u8 {
     match value {
-        Value::String(_) => STRING,
-        Value::List(_) => LIST,
-        Value::Hash(_) => HASH,
-        Value::Set(_) => SET,
-        Value::SortedSet(_) => SORTED_SET,
+        ValueRef::String(_) => STRING,
+        ValueRef::List(_) => LIST,
+        ValueRef::Hash(_) => HASH,
+        ValueRef::Set(_) => SET,
+        ValueRef::SortedSet(_) => SORTED_SET,
     }
 }
 
 /// Writes a key with its value and expiry.
-pub(crate) fn put_record(sink: &mut impl Sink, key: &[u8], value: &Value, expires_at: Option<u64>) {
+pub(crate) fn put_record(sink: &mut impl Sink, key: &[u8], value: ValueRef<'_>, expires_at: Option<u64>) {
     if let Some(at) = expires_at {
         sink.put(&[EXPIRY_MS]);
         // Redis has a signed time.
@@ -50,26 +50,26 @@ pub(crate) fn put_record(sink: &mut impl Sink, key: &[u8], value: &Value, expire
 }
 
 /// Writes a value without its type.
-pub(super) fn put_value(sink: &mut impl Sink, value: &Value) {
+pub(super) fn put_value(sink: &mut impl Sink, value: ValueRef<'_>) {
     match value {
-        Value::String(StringValue::Integer(number)) if put_integer(sink, *number) => {}
-        Value::String(string) => put_string(sink, &string.bytes()),
-        Value::List(list) => {
+        ValueRef::String(StringRef::Integer(number)) if put_integer(sink, number) => {}
+        ValueRef::String(string) => put_string(sink, &string.bytes()),
+        ValueRef::List(list) => {
             put_count(sink, list.len());
             list.iter().for_each(|element| put_string(sink, element));
         }
-        Value::Hash(hash) => {
+        ValueRef::Hash(hash) => {
             put_count(sink, hash.len());
             for (field, value) in hash.iter() {
                 put_string(sink, field);
                 put_string(sink, value);
             }
         }
-        Value::Set(set) => {
+        ValueRef::Set(set) => {
             put_count(sink, set.len());
             set.iter().for_each(|member| put_string(sink, &member));
         }
-        Value::SortedSet(set) => {
+        ValueRef::SortedSet(set) => {
             put_count(sink, set.len());
             // Redis inserts each member at the head of its list fastest: so the last comes first.
             for (member, score) in set.iter().rev() {

@@ -4,7 +4,7 @@ use super::checksum::Checksum;
 use super::codes::{AUX, END, RESIZE, SELECT, VERSION};
 use super::encode::{Sink, put_count, put_record, put_string};
 use crate::server::REDIS_VERSION;
-use crate::value::Value;
+use crate::value::ValueRef;
 use std::fmt;
 use std::io::{self, Write};
 
@@ -121,8 +121,13 @@ impl<W: Write> Writer<W> {
     /// # Errors
     ///
     /// If the output refuses.
-    pub fn record(&mut self, key: &[u8], value: &Value, expires_at: Option<u64>) -> io::Result<()> {
-        put_record(&mut self.output, key, value, expires_at);
+    pub fn record<'v>(
+        &mut self,
+        key: &[u8],
+        value: impl Into<ValueRef<'v>>,
+        expires_at: Option<u64>,
+    ) -> io::Result<()> {
+        put_record(&mut self.output, key, value.into(), expires_at);
         self.output.check()
     }
 

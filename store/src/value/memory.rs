@@ -1,17 +1,18 @@
 //! How much memory values take: MEMORY USAGE.
 
-use super::Value;
+use super::{StringRef, ValueRef};
 
-impl Value {
-    /// Returns about how many bytes the value takes beside itself. The sizes of so many elements
-    /// stand for all; 0 means that all are looked at.
-    pub fn memory(&self, samples: usize) -> usize {
+impl ValueRef<'_> {
+    /// Returns about how many bytes the value takes, beside those in the block of its key. The
+    /// sizes of so many elements stand for all; 0 means that all are looked at.
+    pub fn memory(self, samples: usize) -> usize {
         match self {
-            Self::String(value) => value.memory(),
-            Self::List(value) => size_of_val(&**value) + value.memory(samples),
-            Self::Hash(value) => size_of_val(&**value) + value.memory(samples),
-            Self::Set(value) => size_of_val(&**value) + value.memory(samples),
-            Self::SortedSet(value) => size_of_val(&**value) + value.memory(samples),
+            Self::String(StringRef::Growing(bytes)) => bytes.capacity(),
+            Self::String(_) => 0,
+            Self::List(value) => size_of_val(value) + value.memory(samples),
+            Self::Hash(value) => size_of_val(value) + value.memory(samples),
+            Self::Set(value) => size_of_val(value) + value.memory(samples),
+            Self::SortedSet(value) => size_of_val(value) + value.memory(samples),
         }
     }
 }
@@ -33,7 +34,7 @@ pub(super) fn table_bytes<Entry>(capacity: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::sampled;
-    use crate::value::{CompactLimits, Set, StringValue, Value};
+    use crate::value::{CompactLimits, Set, StringRef, ValueRef};
 
     #[test]
     fn samples_stand_for_all() {
@@ -44,14 +45,14 @@ mod tests {
 
     #[test]
     fn what_is_larger_takes_more() {
-        assert!(Value::String(StringValue::new(&[b'x'; 1000])).memory(5) >= 1000);
-        assert_eq!(Value::String(StringValue::new(b"12")).memory(5), 0);
+        assert!(ValueRef::String(StringRef::Growing(&vec![b'x'; 1000])).memory(5) >= 1000);
+        assert_eq!(ValueRef::String(StringRef::Integer(12)).memory(5), 0);
         let limits = CompactLimits::default();
         let mut set = Set::new(b"member", 1, &limits);
-        let small = Value::Set(Box::new(set.clone())).memory(0);
+        let small = ValueRef::Set(&set.clone()).memory(0);
         for number in 0..1000 {
             set.insert(format!("member:{number:093}").as_bytes(), &limits);
         }
-        assert!(Value::Set(Box::new(set)).memory(0) >= small + 1000 * 100);
+        assert!(ValueRef::Set(&set).memory(0) >= small + 1000 * 100);
     }
 }

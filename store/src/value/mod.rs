@@ -1,13 +1,14 @@
 //! What a key holds.
 //!
-//! Each type has a file. Commands take a value apart by `as_…`, which fails with the error that
+//! Each type has a file. Commands read a [`ValueRef`] and change a [`Value`]. They take it apart by `as_…`, which fails with the error that
 //! Redis gives to a command on a key of another type. Small collections lie in one buffer; larger
 //! ones have tables and trees. [`CompactLimits`] says from which size on.
 //!
 //! | file | contents |
 //! |---|---|
-//! | `string` | [`StringValue`] |
+//! | `string` | [`StringValue`], [`StringRef`] |
 //! | `list`, `hash`, `set`, `sorted_set` | [`List`], [`struct@Hash`], [`Set`], [`SortedSet`] |
+//! | `view` | [`ValueRef`]: values as they are read |
 //! | `extended` | [`Extended`]: floating point as INCRBYFLOAT computes it |
 //! | `limits` | [`CompactLimits`]: the sizes up to which they are compact |
 //! | `memory` | how much memory values take |
@@ -28,6 +29,7 @@ mod set;
 mod sorted_set;
 mod string;
 mod table;
+mod view;
 
 #[cfg(test)]
 mod tests;
@@ -39,15 +41,16 @@ pub use list::{End, List};
 pub use set::Set;
 pub use sorted_set::SortedSet;
 pub(crate) use sorted_set::order_ranked;
-pub use string::StringValue;
+pub use string::{StringRef, StringValue};
 pub(crate) use table::KeyedHasher;
+pub use view::ValueRef;
 
 use crate::command::CommandError;
 
 macro_rules! values {
     ($(
         $(#[$doc:meta])*
-        $variant:ident($type:ty) = $name:literal, $target:ty, $get:ident, $get_mut:ident, $noun:literal;
+        $variant:ident($type:ty), $target:ty, $get_mut:ident, $noun:literal;
     )*) => {
         /// The value of a key.
         #[derive(Clone, Debug)]
@@ -56,33 +59,7 @@ macro_rules! values {
         }
 
         impl Value {
-            /// Returns the name that TYPE gives.
-            pub fn type_name(&self) -> &'static str {
-                match self {
-                    $(Self::$variant(_) => $name,)*
-                }
-            }
-
-            /// Returns the name that OBJECT ENCODING gives.
-            pub fn encoding(&self) -> &'static str {
-                match self {
-                    $(Self::$variant(value) => value.encoding(),)*
-                }
-            }
-
             $(
-                #[doc = concat!("Returns the ", $noun, ".")]
-                ///
-                /// # Errors
-                ///
-                /// [`CommandError::WRONG_TYPE`] if it is none.
-                pub fn $get(&self) -> Result<&$target, CommandError> {
-                    match self {
-                        Self::$variant(value) => Ok(value),
-                        _ => Err(CommandError::WRONG_TYPE),
-                    }
-                }
-
                 #[doc = concat!("Returns the ", $noun, ", to be changed.")]
                 ///
                 /// # Errors
@@ -101,13 +78,13 @@ macro_rules! values {
 
 values! {
     /// Bytes, or a number.
-    String(StringValue) = "string", StringValue, as_string, as_string_mut, "string";
+    String(StringValue), StringValue, as_string_mut, "string";
     /// A list of byte strings.
-    List(Box<List>) = "list", List, as_list, as_list_mut, "list";
+    List(Box<List>), List, as_list_mut, "list";
     /// Fields with values.
-    Hash(Box<Hash>) = "hash", Hash, as_hash, as_hash_mut, "hash";
+    Hash(Box<Hash>), Hash, as_hash_mut, "hash";
     /// A set of members.
-    Set(Box<Set>) = "set", Set, as_set, as_set_mut, "set";
+    Set(Box<Set>), Set, as_set_mut, "set";
     /// Members in the order of scores.
-    SortedSet(Box<SortedSet>) = "zset", SortedSet, as_sorted_set, as_sorted_set_mut, "sorted set";
+    SortedSet(Box<SortedSet>), SortedSet, as_sorted_set_mut, "sorted set";
 }

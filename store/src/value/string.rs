@@ -19,6 +19,27 @@ pub enum StringValue {
     Growing(Vec<u8>),
 }
 
+/// A string, to be read. A copy is as good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StringRef<'v> {
+    /// The text of an integer.
+    Integer(i64),
+    /// Bytes that are replaced as a whole.
+    Fixed(&'v [u8]),
+    /// Bytes that were changed in place, and may be again.
+    Growing(&'v Vec<u8>),
+}
+
+impl<'v> From<&'v StringValue> for StringRef<'v> {
+    fn from(value: &'v StringValue) -> Self {
+        match value {
+            StringValue::Integer(number) => Self::Integer(*number),
+            StringValue::Fixed(bytes) => Self::Fixed(bytes),
+            StringValue::Growing(bytes) => Self::Growing(bytes),
+        }
+    }
+}
+
 impl StringValue {
     /// Makes a string as SET does: integers become numbers.
     pub fn new(bytes: &[u8]) -> Self {
@@ -33,59 +54,6 @@ impl StringValue {
     /// Makes a string that is not looked at for a number.
     pub fn fixed(bytes: impl Into<Box<[u8]>>) -> Self {
         Self::Fixed(bytes.into())
-    }
-
-    /// Returns the bytes.
-    pub fn bytes(&self) -> Cow<'_, [u8]> {
-        match self {
-            Self::Integer(number) => Cow::Owned(number.to_string().into_bytes()),
-            Self::Fixed(bytes) => Cow::Borrowed(bytes),
-            Self::Growing(bytes) => Cow::Borrowed(bytes),
-        }
-    }
-
-    /// Writes it as a bulk string.
-    #[inline]
-    pub fn write_to(&self, reply: &mut Reply) {
-        match self {
-            Self::Integer(number) => reply.bulk_integer(*number),
-            Self::Fixed(bytes) => reply.bulk(bytes),
-            Self::Growing(bytes) => reply.bulk(bytes),
-        }
-    }
-
-    /// Returns the number of bytes.
-    pub fn len(&self) -> usize {
-        match self {
-            Self::Integer(number) => {
-                let digits = number.unsigned_abs().checked_ilog10().map_or(1, |log| log as usize + 1);
-                digits + usize::from(*number < 0)
-            }
-            Self::Fixed(bytes) => bytes.len(),
-            Self::Growing(bytes) => bytes.len(),
-        }
-    }
-
-    /// Returns how many bytes it points to.
-    pub(super) fn memory(&self) -> usize {
-        match self {
-            Self::Integer(_) => 0,
-            Self::Fixed(bytes) => bytes.len(),
-            Self::Growing(bytes) => bytes.capacity(),
-        }
-    }
-
-    /// Returns true if there are no bytes.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Returns the integer whose text this is.
-    pub fn integer(&self) -> Option<i64> {
-        match self {
-            Self::Integer(number) => Some(*number),
-            other => parse_integer(&other.bytes()),
-        }
     }
 
     /// Returns the bytes, to be changed in place.
@@ -103,9 +71,55 @@ impl StringValue {
             _ => unreachable!("it was made so above"),
         }
     }
+}
+
+impl<'v> StringRef<'v> {
+    /// Returns the bytes.
+    pub fn bytes(self) -> Cow<'v, [u8]> {
+        match self {
+            Self::Integer(number) => Cow::Owned(number.to_string().into_bytes()),
+            Self::Fixed(bytes) => Cow::Borrowed(bytes),
+            Self::Growing(bytes) => Cow::Borrowed(bytes),
+        }
+    }
+
+    /// Writes it as a bulk string.
+    #[inline]
+    pub fn write_to(self, reply: &mut Reply) {
+        match self {
+            Self::Integer(number) => reply.bulk_integer(number),
+            Self::Fixed(bytes) => reply.bulk(bytes),
+            Self::Growing(bytes) => reply.bulk(bytes),
+        }
+    }
+
+    /// Returns the number of bytes.
+    pub fn len(self) -> usize {
+        match self {
+            Self::Integer(number) => {
+                let digits = number.unsigned_abs().checked_ilog10().map_or(1, |log| log as usize + 1);
+                digits + usize::from(number < 0)
+            }
+            Self::Fixed(bytes) => bytes.len(),
+            Self::Growing(bytes) => bytes.len(),
+        }
+    }
+
+    /// Returns true if there are no bytes.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the integer whose text this is.
+    pub fn integer(self) -> Option<i64> {
+        match self {
+            Self::Integer(number) => Some(number),
+            other => parse_integer(&other.bytes()),
+        }
+    }
 
     /// Returns the name that OBJECT ENCODING gives.
-    pub fn encoding(&self) -> &'static str {
+    pub fn encoding(self) -> &'static str {
         match self {
             Self::Integer(_) => "int",
             Self::Fixed(bytes) if bytes.len() <= LONGEST_EMBEDDED => "embstr",
@@ -116,23 +130,23 @@ impl StringValue {
 
 #[cfg(test)]
 mod tests {
-    use super::StringValue;
+    use super::{StringRef, StringValue};
 
     #[test]
     fn lengths_are_those_of_the_texts() {
         for number in [0, 1, 9, 10, -1, -10, 99, 100, i64::MAX, i64::MIN] {
-            assert_eq!(StringValue::Integer(number).len(), number.to_string().len(), "{number}");
+            assert_eq!(StringRef::Integer(number).len(), number.to_string().len(), "{number}");
         }
     }
 
     #[test]
     fn encodings_are_those_of_redis() {
-        assert_eq!(StringValue::new(b"12").encoding(), "int");
-        assert_eq!(StringValue::new(b"012").encoding(), "embstr");
-        assert_eq!(StringValue::new(&[b'x'; 44]).encoding(), "embstr");
-        assert_eq!(StringValue::new(&[b'x'; 45]).encoding(), "raw");
+        let encoding = |bytes: &[u8]| StringRef::from(&StringValue::new(bytes)).encoding();
+        assert_eq!([encoding(b"12"), encoding(b"012")], ["int", "embstr"]);
+        assert_eq!([encoding(&[b'x'; 44]), encoding(&[b'x'; 45])], ["embstr", "raw"]);
         let mut value = StringValue::new(b"12");
         value.make_growing().push(b'3');
+        let value = StringRef::from(&value);
         assert_eq!((value.encoding(), value.integer()), ("raw", Some(123)));
     }
 }

@@ -4,7 +4,7 @@ use super::super::strings::read_string;
 use super::super::{Call, CommandError, CommandResult, EventClass};
 use crate::resp::parse_integer;
 use crate::server::Setting;
-use crate::value::{StringValue, Value};
+use crate::value::{StringRef, StringValue, Value};
 use std::borrow::Cow;
 
 const OFFSET: CommandError = CommandError::fixed("ERR bit offset is not an integer or out of range");
@@ -28,7 +28,7 @@ pub(super) fn offset(call: &Call<'_, '_>, arg: &[u8], width: Option<u32>) -> Res
 
 /// Returns the bytes of a string to be read, if there is such a key.
 pub(super) fn read<'a>(call: &'a Call<'_, '_>, key: &[u8]) -> Result<Option<Cow<'a, [u8]>>, CommandError> {
-    Ok(read_string(call.keys, key)?.map(StringValue::bytes))
+    Ok(read_string(call.keys, key)?.map(StringRef::bytes))
 }
 
 /// Returns the bytes of a string to be changed, and whether it has become longer, so that it has a
@@ -38,7 +38,7 @@ pub(super) fn grow<'a>(
     key: &[u8],
     offset: usize,
 ) -> Result<(&'a mut Vec<u8>, bool), CommandError> {
-    let length = read_string(call.keys, key)?.map_or(0, StringValue::len);
+    let length = read_string(call.keys, key)?.map_or(0, StringRef::len);
     check_memory(offset / 8, length)?;
     let empty = || Value::String(StringValue::Growing(Vec::new()));
     let bytes = call.keys.get_or_insert_with(key, empty).as_string_mut()?.make_growing();

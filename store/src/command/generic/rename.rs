@@ -63,7 +63,7 @@ pub(super) fn copy(call: &mut Call<'_, '_>) -> CommandResult {
         return Err(SAME_OBJECT);
     }
     let Some(entry) = call.keys.peek(from) else { return call.integer(0) };
-    let (value, expires_at) = (entry.value().clone(), entry.expires_at());
+    let (value, expires_at) = (entry.value().to_value(), entry.expires_at());
     call.keys.select(database);
     if call.keys.contains(to) && !replaces {
         return call.integer(0);

@@ -2,7 +2,7 @@
 
 use super::{read, write_or_make};
 use crate::command::{Call, CommandError, CommandResult, EventClass};
-use crate::value::{Hash, Value};
+use crate::value::{Hash, ValueRef};
 
 pub(super) fn hset(call: &mut Call<'_, '_>) -> CommandResult {
     let added = set_all(call, "hset")?;
@@ -39,13 +39,13 @@ pub(super) fn hsetnx(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 pub(super) fn hget(call: &mut Call<'_, '_>) -> CommandResult {
-    let hash = call.keys.get(call.args.at(1)).map(Value::as_hash).transpose()?;
+    let hash = call.keys.get(call.args.at(1)).map(ValueRef::as_hash).transpose()?;
     call.reply.bulk_or_null(hash.and_then(|hash| hash.get(call.args.at(2))));
     call.done()
 }
 
 pub(super) fn hmget(call: &mut Call<'_, '_>) -> CommandResult {
-    let hash = call.keys.get(call.args.at(1)).map(Value::as_hash).transpose()?;
+    let hash = call.keys.get(call.args.at(1)).map(ValueRef::as_hash).transpose()?;
     let fields = call.args.skip(2);
     call.reply.array(fields.len());
     fields.iter().for_each(|field| call.reply.bulk_or_null(hash.and_then(|hash| hash.get(field))));

@@ -15,11 +15,11 @@ mod whole;
 pub(super) use table::COMMANDS;
 
 use super::{Call, CommandError};
-use crate::value::{Hash, Value};
+use crate::value::{Hash, Value, ValueRef};
 
 /// Returns the hash of a key to be read, if there is such a key.
 fn read<'a>(call: &'a Call<'_, '_>, key: &[u8]) -> Result<Option<&'a Hash>, CommandError> {
-    call.keys.get(key).map(Value::as_hash).transpose()
+    call.keys.get(key).map(ValueRef::as_hash).transpose()
 }
 
 /// Returns the hash of a key to be changed; makes it if there is no such key.

@@ -3,7 +3,7 @@
 use crate::command::collections::{Picks, Scan, at_indices, random_index};
 use crate::command::{Call, CommandResult};
 use crate::resp::Protocol;
-use crate::value::Value;
+use crate::value::ValueRef;
 
 pub(super) fn hgetall(call: &mut Call<'_, '_>) -> CommandResult {
     let Some(hash) = call.keys.get(call.args.at(1)) else {
@@ -42,7 +42,7 @@ fn one_of_each(call: &mut Call<'_, '_>, choose: for<'h> fn(&'h [u8], &'h [u8]) -
 pub(super) fn hrandfield(call: &mut Call<'_, '_>) -> CommandResult {
     let (args, key) = (call.args, call.args.at(1));
     let picks = (args.len() > 2).then(|| Picks::parse_with(args, "withvalues")).transpose()?;
-    let hash = call.keys.get(key).map(Value::as_hash).transpose()?;
+    let hash = call.keys.get(key).map(ValueRef::as_hash).transpose()?;
     match (hash, picks) {
         (None, None) => call.reply.null(),
         (None, Some(_)) => call.reply.array(0),
@@ -72,7 +72,7 @@ pub(super) fn hrandfield(call: &mut Call<'_, '_>) -> CommandResult {
 
 pub(super) fn hscan(call: &mut Call<'_, '_>) -> CommandResult {
     let cursor = Scan::parse_cursor(call.args.at(2))?;
-    let hash = call.keys.get(call.args.at(1)).map(Value::as_hash).transpose()?;
+    let hash = call.keys.get(call.args.at(1)).map(ValueRef::as_hash).transpose()?;
     call.reply.array(2);
     let Some(hash) = hash else {
         call.reply.bulk_integer(0);

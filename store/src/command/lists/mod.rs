@@ -17,11 +17,11 @@ mod transfer;
 pub(super) use table::COMMANDS;
 
 use super::{Call, CommandError};
-use crate::value::{End, List, Value};
+use crate::value::{End, List, Value, ValueRef};
 
 /// Returns the list of a key to be read, if there is such a key.
 fn read<'a>(call: &'a Call<'_, '_>, key: &[u8]) -> Result<Option<&'a List>, CommandError> {
-    call.keys.get(key).map(Value::as_list).transpose()
+    call.keys.get(key).map(ValueRef::as_list).transpose()
 }
 
 /// Returns the list of a key to be changed, if there is such a key.

@@ -4,10 +4,10 @@ use super::{parse_end, pop_event};
 use crate::command::collections::{first_of, wait};
 use crate::command::operands::{self, MultiPop};
 use crate::command::{Call, CommandError, CommandResult, EventClass};
-use crate::value::{End, Value};
+use crate::value::{End, ValueRef};
 
 /// Returns the length of a list.
-fn len(value: &Value) -> Result<usize, CommandError> {
+fn len(value: ValueRef<'_>) -> Result<usize, CommandError> {
     Ok(value.as_list()?.len())
 }
 

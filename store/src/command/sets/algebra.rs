@@ -3,7 +3,7 @@
 use crate::command::operands::at_least;
 use crate::command::{Call, CommandError, CommandResult, EventClass};
 use crate::resp::Args;
-use crate::value::{KeyedHasher, Set, Value};
+use crate::value::{KeyedHasher, Set, Value, ValueRef};
 use indexmap::IndexSet;
 use std::borrow::Cow;
 
@@ -52,7 +52,7 @@ fn read_all<'a>(call: &'a Call<'_, '_>, keys: Args<'_>) -> Result<Vec<Option<&'a
 
 fn reply(call: &mut Call<'_, '_>, operation: Operation) -> CommandResult {
     let keys = call.args.skip(1);
-    let sets = keys.iter().map(|key| call.keys.get(key).map(Value::as_set).transpose());
+    let sets = keys.iter().map(|key| call.keys.get(key).map(ValueRef::as_set).transpose());
     let sets: Vec<Option<&Set>> = sets.collect::<Result<_, _>>()?;
     let members = operation.run(&sets);
     call.reply.set(members.len());

@@ -3,7 +3,7 @@
 use super::read;
 use crate::command::collections::Scan;
 use crate::command::{Call, CommandResult, EventClass};
-use crate::value::{Set, Value};
+use crate::value::{Set, Value, ValueRef};
 
 pub(super) fn sadd(call: &mut Call<'_, '_>) -> CommandResult {
     let (key, members, limits) = (call.args.at(1), call.args.skip(2), call.limits());
@@ -39,7 +39,7 @@ pub(super) fn sismember(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 pub(super) fn smismember(call: &mut Call<'_, '_>) -> CommandResult {
-    let set = call.keys.get(call.args.at(1)).map(Value::as_set).transpose()?;
+    let set = call.keys.get(call.args.at(1)).map(ValueRef::as_set).transpose()?;
     let members = call.args.skip(2);
     call.reply.array(members.len());
     for member in members.iter() {
@@ -82,7 +82,7 @@ pub(super) fn smove(call: &mut Call<'_, '_>) -> CommandResult {
 
 pub(super) fn sscan(call: &mut Call<'_, '_>) -> CommandResult {
     let cursor = Scan::parse_cursor(call.args.at(2))?;
-    let set = call.keys.get(call.args.at(1)).map(Value::as_set).transpose()?;
+    let set = call.keys.get(call.args.at(1)).map(ValueRef::as_set).transpose()?;
     call.reply.array(2);
     let Some(set) = set else {
         call.reply.bulk_integer(0);

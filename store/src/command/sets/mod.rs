@@ -15,9 +15,9 @@ mod table;
 pub(super) use table::COMMANDS;
 
 use super::{Call, CommandError};
-use crate::value::{Set, Value};
+use crate::value::{Set, ValueRef};
 
 /// Returns the set of a key to be read, if there is such a key.
 fn read<'a>(call: &'a Call<'_, '_>, key: &[u8]) -> Result<Option<&'a Set>, CommandError> {
-    call.keys.get(key).map(Value::as_set).transpose()
+    call.keys.get(key).map(ValueRef::as_set).transpose()
 }

@@ -2,7 +2,7 @@
 
 use crate::command::collections::{Picks, at_indices, random_index};
 use crate::command::{Call, CommandError, CommandResult, EventClass, operands};
-use crate::value::Value;
+use crate::value::{Value, ValueRef};
 
 pub(super) fn spop(call: &mut Call<'_, '_>) -> CommandResult {
     match call.args.len() {
@@ -61,7 +61,7 @@ pub(super) fn srandmember(call: &mut Call<'_, '_>) -> CommandResult {
         return Err(CommandError::SYNTAX);
     }
     let picks = args.get(2).map(Picks::parse).transpose()?;
-    let set = call.keys.get(key).map(Value::as_set).transpose()?;
+    let set = call.keys.get(key).map(ValueRef::as_set).transpose()?;
     match (set, picks) {
         (None, None) => call.reply.null(),
         (None, Some(_)) => call.reply.array(0),

@@ -12,7 +12,7 @@ mod pattern;
 
 use super::{Call, Command, CommandError, CommandResult, EventClass, Flags};
 use crate::resp::parse_double;
-use crate::value::{CompactLimits, End, List, Value};
+use crate::value::{CompactLimits, End, List, Value, ValueRef};
 use options::Options;
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -91,9 +91,11 @@ fn sorted(call: &Call<'_, '_>, options: &Options<'_>) -> Result<Vec<Vec<u8>>, Co
     let value = call.keys.get(call.args.at(1));
     let (mut elements, is_set) = match value {
         None => (Vec::new(), false),
-        Some(Value::List(list)) => (list.iter().map(Cow::Borrowed).collect(), false),
-        Some(Value::Set(set)) => (set.iter().collect(), true),
-        Some(Value::SortedSet(set)) => (set.iter().map(|(member, _)| Cow::Borrowed(member)).collect(), false),
+        Some(ValueRef::List(list)) => (list.iter().map(Cow::Borrowed).collect(), false),
+        Some(ValueRef::Set(set)) => (set.iter().collect(), true),
+        Some(ValueRef::SortedSet(set)) => {
+            (set.iter().map(|(member, _)| Cow::Borrowed(member)).collect(), false)
+        }
         Some(_) => return Err(CommandError::WRONG_TYPE),
     };
     // A set has no order of its own that could be stored: it gets one.

@@ -1,7 +1,7 @@
 //! What the patterns of SORT lead to.
 
 use crate::keyspace::Keys;
-use crate::value::Value;
+use crate::value::ValueRef;
 use memchr::{memchr, memmem};
 use std::borrow::Cow;
 
@@ -20,8 +20,8 @@ pub(super) fn look_up<'v>(keys: &'v Keys<'_>, pattern: &[u8], element: &'v [u8])
         None => (after, None),
     };
     match (keys.get(&[before, element, after].concat())?, field) {
-        (Value::Hash(hash), Some(field)) => hash.get(field).map(Cow::Borrowed),
-        (Value::String(text), None) => Some(text.bytes()),
+        (ValueRef::Hash(hash), Some(field)) => hash.get(field).map(Cow::Borrowed),
+        (ValueRef::String(text), None) => Some(text.bytes()),
         _ => None,
     }
 }

@@ -6,7 +6,7 @@ use crate::command::operands::at_least;
 use crate::command::{Call, CommandError, CommandResult, EventClass};
 use crate::keyspace::Keys;
 use crate::resp::{Args, parse_double, parse_integer};
-use crate::value::{CompactLimits, KeyedHasher, Set, SortedSet, Value, order_ranked};
+use crate::value::{CompactLimits, KeyedHasher, Set, SortedSet, Value, ValueRef, order_ranked};
 use indexmap::IndexMap;
 use std::borrow::Cow;
 
@@ -72,11 +72,11 @@ enum Members<'s> {
 }
 
 impl<'s> Source<'s> {
-    fn of(value: Option<&'s Value>) -> Result<Self, CommandError> {
+    fn of(value: Option<ValueRef<'s>>) -> Result<Self, CommandError> {
         let members = match value {
             None => None,
-            Some(Value::SortedSet(set)) => Some(Members::Scored(set)),
-            Some(Value::Set(set)) => Some(Members::Plain(set)),
+            Some(ValueRef::SortedSet(set)) => Some(Members::Scored(set)),
+            Some(ValueRef::Set(set)) => Some(Members::Plain(set)),
             Some(_) => return Err(CommandError::WRONG_TYPE),
         };
         Ok(Self { members, weight: 1.0 })

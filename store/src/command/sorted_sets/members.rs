@@ -4,7 +4,7 @@ use super::{read, write_members};
 use crate::command::collections::{Picks, Scan, at_indices, random_index};
 use crate::command::{Call, CommandError, CommandResult, EventClass};
 use crate::resp::format_double;
-use crate::value::{SortedSet, Value};
+use crate::value::{SortedSet, ValueRef};
 
 pub(super) fn zrem(call: &mut Call<'_, '_>) -> CommandResult {
     let (key, members) = (call.args.at(1), call.args.skip(2));
@@ -32,7 +32,7 @@ pub(super) fn zscore(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 pub(super) fn zmscore(call: &mut Call<'_, '_>) -> CommandResult {
-    let set = call.keys.get(call.args.at(1)).map(Value::as_sorted_set).transpose()?;
+    let set = call.keys.get(call.args.at(1)).map(ValueRef::as_sorted_set).transpose()?;
     let members = call.args.skip(2);
     call.reply.array(members.len());
     for member in members.iter() {
@@ -79,7 +79,7 @@ fn rank(call: &mut Call<'_, '_>, name: &str, of: fn(usize, usize) -> usize) -> C
 pub(super) fn zrandmember(call: &mut Call<'_, '_>) -> CommandResult {
     let (args, key) = (call.args, call.args.at(1));
     let picks = (args.len() > 2).then(|| Picks::parse_with(args, "withscores")).transpose()?;
-    let set = call.keys.get(key).map(Value::as_sorted_set).transpose()?;
+    let set = call.keys.get(key).map(ValueRef::as_sorted_set).transpose()?;
     match (set, picks) {
         (None, None) => call.reply.null(),
         (None, Some(_)) => call.reply.array(0),
@@ -100,7 +100,7 @@ pub(super) fn zrandmember(call: &mut Call<'_, '_>) -> CommandResult {
 
 pub(super) fn zscan(call: &mut Call<'_, '_>) -> CommandResult {
     let cursor = Scan::parse_cursor(call.args.at(2))?;
-    let set = call.keys.get(call.args.at(1)).map(Value::as_sorted_set).transpose()?;
+    let set = call.keys.get(call.args.at(1)).map(ValueRef::as_sorted_set).transpose()?;
     call.reply.array(2);
     let Some(set) = set else {
         call.reply.bulk_integer(0);

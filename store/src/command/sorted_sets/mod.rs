@@ -22,11 +22,11 @@ pub(super) use table::COMMANDS;
 
 use super::{Call, CommandError};
 use crate::resp::{Protocol, Reply};
-use crate::value::{SortedSet, Value};
+use crate::value::{SortedSet, ValueRef};
 
 /// Returns the sorted set of a key to be read, if there is such a key.
 fn read<'a>(call: &'a Call<'_, '_>, key: &[u8]) -> Result<Option<&'a SortedSet>, CommandError> {
-    call.keys.get(key).map(Value::as_sorted_set).transpose()
+    call.keys.get(key).map(ValueRef::as_sorted_set).transpose()
 }
 
 /// Writes members, with their scores if these are asked for: pairs in RESP3, one after the other in

@@ -5,7 +5,7 @@ use crate::command::collections::{first_of, wait};
 use crate::command::operands::{self, MultiPop};
 use crate::command::{Call, CommandError, CommandResult, EventClass};
 use crate::resp::Protocol;
-use crate::value::{SortedSet, Value};
+use crate::value::{SortedSet, ValueRef};
 
 /// An end of a sorted set.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl End {
 }
 
 /// Returns the number of members of a sorted set.
-fn len(value: &Value) -> Result<usize, CommandError> {
+fn len(value: ValueRef<'_>) -> Result<usize, CommandError> {
     Ok(value.as_sorted_set()?.len())
 }
 

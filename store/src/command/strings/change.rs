@@ -3,7 +3,7 @@
 use super::super::{Call, CommandError, CommandResult, EventClass};
 use super::get::read_string;
 use crate::server::Setting;
-use crate::value::{Extended, StringValue, Value};
+use crate::value::{Extended, StringRef, StringValue, Value};
 
 /// Refuses strings that are longer than an argument may be.
 fn check_length(call: &Call<'_, '_>, length: u64) -> Result<(), CommandError> {
@@ -21,7 +21,7 @@ fn total(first: usize, second: usize) -> u64 {
 
 pub(super) fn append(call: &mut Call<'_, '_>) -> CommandResult {
     let (key, more) = (call.args.at(1), call.args.at(2));
-    let length = read_string(call.keys, key)?.map(StringValue::len);
+    let length = read_string(call.keys, key)?.map(StringRef::len);
     let Some(length) = length else {
         call.keys.put(key, Value::String(StringValue::new(more)));
         call.changed(EventClass::String, "append", key);
@@ -39,7 +39,7 @@ pub(super) fn setrange(call: &mut Call<'_, '_>) -> CommandResult {
     let (key, part) = (call.args.at(1), call.args.at(3));
     let offset = call.integer_arg(2)?;
     let offset = usize::try_from(offset).map_err(|_| CommandError::fixed("ERR offset is out of range"))?;
-    let length = read_string(call.keys, key)?.map_or(0, StringValue::len);
+    let length = read_string(call.keys, key)?.map_or(0, StringRef::len);
     if part.is_empty() {
         return call.count(length);
     }

@@ -2,14 +2,14 @@
 
 use super::super::{Call, CommandError, CommandResult, EventClass};
 use crate::keyspace::Keys;
-use crate::value::{StringValue, Value};
+use crate::value::{StringRef, ValueRef};
 
 /// Finds a string to read it.
 pub(in super::super) fn read_string<'k>(
     keys: &'k Keys<'_>,
     key: &[u8],
-) -> Result<Option<&'k StringValue>, CommandError> {
-    keys.get(key).map(Value::as_string).transpose()
+) -> Result<Option<StringRef<'k>>, CommandError> {
+    keys.get(key).map(ValueRef::as_string).transpose()
 }
 
 pub(super) fn get(call: &mut Call<'_, '_>) -> CommandResult {
@@ -34,7 +34,7 @@ pub(super) fn mget(call: &mut Call<'_, '_>) -> CommandResult {
     let keys = call.args.skip(1);
     call.reply.array(keys.len());
     for key in keys.iter() {
-        match call.keys.get(key).map(Value::as_string) {
+        match call.keys.get(key).map(ValueRef::as_string) {
             Some(Ok(value)) => value.write_to(call.reply),
             Some(Err(_)) | None => call.reply.null(),
         }
@@ -43,7 +43,7 @@ pub(super) fn mget(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 pub(super) fn strlen(call: &mut Call<'_, '_>) -> CommandResult {
-    let length = read_string(call.keys, call.args.at(1))?.map_or(0, StringValue::len);
+    let length = read_string(call.keys, call.args.at(1))?.map_or(0, StringRef::len);
     call.count(length)
 }
 

@@ -3,7 +3,7 @@
 use super::super::{Call, CommandError, CommandResult};
 use crate::resp::{Args, Reply};
 use crate::server::Setting;
-use crate::value::Value;
+use crate::value::ValueRef;
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
@@ -50,7 +50,7 @@ struct Match {
 }
 
 pub(super) fn lcs(call: &mut Call<'_, '_>) -> CommandResult {
-    let text = |value: Option<&Value>| match value {
+    let text = |value: Option<ValueRef<'_>>| match value {
         None => Ok(Vec::new()),
         Some(value) => value.as_string().map(|string| Cow::into_owned(string.bytes())),
     };

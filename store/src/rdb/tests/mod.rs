@@ -5,7 +5,7 @@ mod files;
 mod robust;
 
 use super::checksum::checksum;
-use crate::value::{CompactLimits, End, Hash, List, Set, SortedSet, StringValue, Value};
+use crate::value::{CompactLimits, End, Hash, List, Set, SortedSet, StringRef, StringValue, Value, ValueRef};
 
 /// Returns values of all types, small and large.
 fn values() -> Vec<Value> {
@@ -46,7 +46,7 @@ fn collections(sizes: &[usize]) -> Vec<Value> {
 /// Returns what a value has, so that two can be compared.
 fn contents(value: &Value) -> (&'static str, Vec<Vec<u8>>) {
     let parts = match value {
-        Value::String(string) => vec![string.bytes().into_owned()],
+        Value::String(string) => vec![StringRef::from(string).bytes().into_owned()],
         Value::List(list) => list.iter().map(<[u8]>::to_vec).collect(),
         Value::Hash(hash) => {
             let mut pairs: Vec<_> = hash.iter().map(|(field, value)| [field, b"=", value].concat()).collect();
@@ -62,7 +62,7 @@ fn contents(value: &Value) -> (&'static str, Vec<Vec<u8>>) {
             set.iter().map(|(member, score)| [member, format!("={score}").as_bytes()].concat()).collect()
         }
     };
-    (value.encoding(), parts)
+    (ValueRef::from(value).encoding(), parts)
 }
 
 #[test]

@@ -1,0 +1,362 @@
+//! The memory of an entry: one block, and a pointer of 8 bytes.
+//!
+//! | part | bytes | if |
+//! |---|---|---|
+//! | [`Header`] | 8 | |
+//! | the expiry in ms since 1970 | 8 | it expires |
+//! | the lengths of key and content | 16 | they do not fit into the header |
+//! | an integer, or a [`Value`] | 8, or its size | the content is one |
+//! | the key | its length | |
+//! | the content | its length | it is bytes |
+//!
+//! The upper 16 bits of the pointer are free: addresses of processes have 48. A hash table keeps
+//! its tag there.
+
+use crate::value::Value;
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::mem::{self, ManuallyDrop};
+use std::num::NonZero;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::{fmt, ptr, slice};
+
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("the store needs addresses of 64 bits");
+
+/// An owner of a block.
+pub(super) struct Block(NonNull<Header>);
+
+/// What is beside the key.
+#[derive(Debug)]
+pub(super) enum Content<'b, V> {
+    Integer(i64),
+    Bytes(&'b [u8]),
+    Value(V),
+}
+
+#[repr(C)]
+struct Header {
+    /// In seconds since 1970. Readers that run side by side set it.
+    accessed: AtomicU32,
+    form: Form,
+    /// The length of the key, if it fits.
+    key_len: u8,
+    /// The number of bytes of the content, if it fits.
+    len: u16,
+}
+
+/// Which parts a block has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Form(u8);
+
+impl Form {
+    /// The kind of content: bytes are neither.
+    const INTEGER: u8 = 1;
+    const VALUE: u8 = 2;
+    const EXPIRES: u8 = 4;
+    /// The lengths are in the block.
+    const LONG: u8 = 8;
+
+    fn has(self, part: u8) -> bool {
+        self.0 & part != 0
+    }
+}
+
+/// Where the parts are.
+#[derive(Clone, Copy)]
+struct Shape {
+    form: Form,
+    key_len: usize,
+    /// The number of bytes of the content.
+    len: usize,
+}
+
+const ALIGN: usize = 8;
+const HEADER: usize = size_of::<Header>();
+const _: () = assert!(HEADER == 8 && align_of::<Header>() <= ALIGN && align_of::<Value>() <= ALIGN);
+
+const TAG_SHIFT: u32 = 48;
+const ADDRESS: usize = (1 << TAG_SHIFT) - 1;
+
+impl Shape {
+    fn new<V>(key: &[u8], content: &Content<'_, V>, expires: bool) -> Self {
+        let (kind, len) = match content {
+            Content::Integer(_) => (Form::INTEGER, 0),
+            Content::Bytes(bytes) => (0, bytes.len()),
+            Content::Value(_) => (Form::VALUE, 0),
+        };
+        let is_long = u8::try_from(key.len()).is_err() || u16::try_from(len).is_err();
+        let parts = [(expires, Form::EXPIRES), (is_long, Form::LONG)];
+        let form = parts.iter().fold(kind, |form, &(has, part)| if has { form | part } else { form });
+        Self { form: Form(form), key_len: key.len(), len }
+    }
+
+    /// Where the expiry is.
+    const EXPIRY: usize = HEADER;
+
+    /// Where the lengths are.
+    fn lengths(self) -> usize {
+        HEADER + if self.form.has(Form::EXPIRES) { 8 } else { 0 }
+    }
+
+    /// Where the integer or value is.
+    #[inline]
+    fn fixed(self) -> usize {
+        self.lengths() + if self.form.has(Form::LONG) { 16 } else { 0 }
+    }
+
+    /// Where the key is.
+    #[inline]
+    fn key(self) -> usize {
+        let fixed = match self.form.0 & (Form::INTEGER | Form::VALUE) {
+            Form::INTEGER => size_of::<i64>(),
+            Form::VALUE => size_of::<Value>(),
+            _ => 0,
+        };
+        self.fixed() + fixed
+    }
+
+    /// # Panics
+    ///
+    /// If the sizes exceed the address space.
+    fn layout(self) -> Layout {
+        let size = self.key_len.checked_add(self.len).and_then(|bytes| bytes.checked_add(self.key()));
+        let layout = size.and_then(|size| Layout::from_size_align(size, ALIGN).ok());
+        layout.expect("an entry fits into the address space")
+    }
+}
+
+// SAFETY: a block owns its parts, as a `Box` of them would: bytes, numbers, an atomic, and perhaps
+// a `Value`, which is `Send` and `Sync` (checked below).
+unsafe impl Send for Block {}
+// SAFETY: as above. By a shared reference only the atomic is changed.
+unsafe impl Sync for Block {}
+const _: () = {
+    const fn is_send_and_sync<T: Send + Sync>() {}
+    is_send_and_sync::<Value>();
+};
+
+impl Block {
+    pub(super) fn new(
+        key: &[u8],
+        content: Content<'_, Value>,
+        expires_at: Option<u64>,
+        accessed: u32,
+    ) -> Self {
+        let shape = Shape::new(key, &content, expires_at.is_some());
+        let layout = shape.layout();
+        let header = Header {
+            accessed: AtomicU32::new(accessed),
+            form: shape.form,
+            key_len: u8::try_from(shape.key_len).unwrap_or(0),
+            len: u16::try_from(shape.len).unwrap_or(0),
+        };
+        // SAFETY: the layout is not empty, as there is a header. All parts are written within the
+        // block, where `Shape` says, aligned to 8 bytes before the key; key and bytes are other
+        // memory than the fresh block.
+        unsafe {
+            let Some(block) = NonNull::new(alloc(layout)) else { handle_alloc_error(layout) };
+            assert!(block.addr().get() <= ADDRESS, "addresses have 48 bits");
+            block.cast::<Header>().write(header);
+            if let Some(expires_at) = expires_at {
+                block.add(Shape::EXPIRY).cast::<u64>().write(expires_at);
+            }
+            if shape.form.has(Form::LONG) {
+                block.add(shape.lengths()).cast::<[usize; 2]>().write([shape.key_len, shape.len]);
+            }
+            let key_at = block.add(shape.key());
+            key_at.copy_from_nonoverlapping(NonNull::from(key).cast(), key.len());
+            match content {
+                Content::Integer(number) => block.add(shape.fixed()).cast().write(number),
+                Content::Value(value) => block.add(shape.fixed()).cast().write(value),
+                Content::Bytes(bytes) => {
+                    let at = key_at.add(key.len());
+                    at.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len());
+                }
+            }
+            Self(block.cast())
+        }
+    }
+
+    /// Returns the address of the block.
+    #[inline]
+    fn start(&self) -> NonNull<u8> {
+        let address = |pointer: NonZero<usize>| {
+            NonZero::new(pointer.get() & ADDRESS).expect("a block is at no null address")
+        };
+        self.0.map_addr(address).cast()
+    }
+
+    #[inline]
+    fn header(&self) -> &Header {
+        // SAFETY: the block begins with its header, and lives as long as its owner. Nothing makes a
+        // mutable reference to it.
+        unsafe { self.start().cast().as_ref() }
+    }
+
+    #[inline]
+    fn shape(&self) -> Shape {
+        let header = self.header();
+        let (mut key_len, mut len) = (usize::from(header.key_len), usize::from(header.len));
+        if header.form.has(Form::LONG) {
+            let shape = Shape { form: header.form, key_len, len };
+            // SAFETY: a block of this form has its lengths there.
+            [key_len, len] = unsafe { self.start().add(shape.lengths()).cast::<[usize; 2]>().read() };
+        }
+        Shape { form: header.form, key_len, len }
+    }
+
+    /// Returns the time of the last access, in seconds since 1970.
+    #[inline]
+    pub(super) fn accessed(&self) -> &AtomicU32 {
+        &self.header().accessed
+    }
+
+    #[inline]
+    pub(super) fn key(&self) -> &[u8] {
+        let shape = self.shape();
+        // SAFETY: the key is there, and is not changed as long as the block lives.
+        unsafe { slice::from_raw_parts(self.start().add(shape.key()).as_ptr(), shape.key_len) }
+    }
+
+    #[inline]
+    pub(super) fn content(&self) -> Content<'_, &Value> {
+        let shape = self.shape();
+        // SAFETY: a block of this form has this content there. By a shared reference nothing
+        // changes it.
+        unsafe {
+            let fixed = self.start().add(shape.fixed());
+            match shape.form.0 & (Form::INTEGER | Form::VALUE) {
+                Form::INTEGER => Content::Integer(fixed.cast().read()),
+                Form::VALUE => Content::Value(fixed.cast().as_ref()),
+                _ => {
+                    let bytes = self.start().add(shape.key() + shape.key_len);
+                    Content::Bytes(slice::from_raw_parts(bytes.as_ptr(), shape.len))
+                }
+            }
+        }
+    }
+
+    /// Returns the value, if the content is one.
+    pub(super) fn value_mut(&mut self) -> Option<&mut Value> {
+        let shape = self.shape();
+        // SAFETY: a block of this form has a value there, which is borrowed with its owner.
+        shape.form.has(Form::VALUE).then(|| unsafe { self.start().add(shape.fixed()).cast().as_mut() })
+    }
+
+    /// Returns the value, if the content is one; else the block.
+    pub(super) fn into_value(self) -> Result<Value, Self> {
+        let shape = self.shape();
+        if !shape.form.has(Form::VALUE) {
+            return Err(self);
+        }
+        let block = ManuallyDrop::new(self);
+        // SAFETY: the value is moved out once: the block is freed without it, and its owner is not
+        // dropped.
+        unsafe {
+            let value = block.start().add(shape.fixed()).cast().read();
+            dealloc(block.start().as_ptr(), shape.layout());
+            Ok(value)
+        }
+    }
+
+    /// Replaces the content. What has the same size is replaced in place.
+    pub(super) fn replace(&mut self, content: Content<'_, Value>) {
+        let shape = self.shape();
+        let new = Shape::new(self.key(), &content, shape.form.has(Form::EXPIRES));
+        if new.form == shape.form && new.len == shape.len {
+            match content {
+                // SAFETY: the content has this form and length, and its owner is borrowed for it.
+                Content::Integer(number) => unsafe { self.start().add(shape.fixed()).cast().write(number) },
+                // SAFETY: as above; the bytes are not in this block, which is borrowed mutably.
+                Content::Bytes(bytes) => unsafe {
+                    let at = self.start().add(shape.key() + shape.key_len).as_ptr();
+                    ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len());
+                },
+                Content::Value(value) => *self.value_mut().expect("a block of this form has one") = value,
+            }
+            return;
+        }
+        // Relaxed: nothing else accesses a block that is borrowed mutably.
+        let accessed = self.accessed().load(Ordering::Relaxed);
+        let block = Self::new(self.key(), content, self.expires_at(), accessed);
+        self.take_place_of(block);
+    }
+
+    #[inline]
+    pub(super) fn expires_at(&self) -> Option<u64> {
+        let expires = self.header().form.has(Form::EXPIRES);
+        // SAFETY: a block of this form has its expiry there.
+        expires.then(|| unsafe { self.start().add(Shape::EXPIRY).cast().read() })
+    }
+
+    pub(super) fn set_expires_at(&mut self, expires_at: Option<u64>) {
+        match expires_at {
+            Some(expires_at) if self.header().form.has(Form::EXPIRES) => {
+                // SAFETY: a block of this form has its expiry there; its owner is borrowed for it.
+                unsafe { self.start().add(Shape::EXPIRY).cast().write(expires_at) };
+            }
+            None if !self.header().form.has(Form::EXPIRES) => {}
+            _ => self.rebuild(expires_at),
+        }
+    }
+
+    /// Moves everything to a block with, or without, an expiry.
+    fn rebuild(&mut self, expires_at: Option<u64>) {
+        // Relaxed: as in `replace`.
+        let accessed = self.accessed().load(Ordering::Relaxed);
+        let block = match self.content() {
+            Content::Integer(number) => Self::new(self.key(), Content::Integer(number), expires_at, accessed),
+            Content::Bytes(bytes) => Self::new(self.key(), Content::Bytes(bytes), expires_at, accessed),
+            Content::Value(_) => {
+                let placeholder = Value::String(crate::value::StringValue::Integer(0));
+                let value = self.value_mut().expect("the content is one");
+                let value = mem::replace(value, placeholder);
+                Self::new(self.key(), Content::Value(value), expires_at, accessed)
+            }
+        };
+        self.take_place_of(block);
+    }
+
+    /// Becomes another block, with the same tag.
+    fn take_place_of(&mut self, mut block: Self) {
+        block.set_tag(self.tag());
+        *self = block;
+    }
+
+    /// Returns the number of bytes.
+    pub(super) fn size(&self) -> usize {
+        self.shape().layout().size()
+    }
+
+    /// Returns the tag, which is 0 at first.
+    #[inline]
+    pub(super) fn tag(&self) -> u16 {
+        (self.0.addr().get() >> TAG_SHIFT) as u16
+    }
+
+    pub(super) fn set_tag(&mut self, tag: u16) {
+        let start = self.start();
+        self.0 = start.map_addr(|address| address | usize::from(tag) << TAG_SHIFT).cast();
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        let shape = self.shape();
+        // SAFETY: the value, if there is one, is dropped once, and the block is freed with the
+        // layout with which it was allocated.
+        unsafe {
+            if shape.form.has(Form::VALUE) {
+                self.start().add(shape.fixed()).cast::<Value>().drop_in_place();
+            }
+            dealloc(self.start().as_ptr(), shape.layout());
+        }
+    }
+}
+
+impl fmt::Debug for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Block").field("key", &self.key().escape_ascii()).finish_non_exhaustive()
+    }
+}
