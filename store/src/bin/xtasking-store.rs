@@ -20,6 +20,10 @@ use xtasking_store::engine::LoadProgress;
 use xtasking_store::net::Service;
 use xtasking_store::server::{Setting, SettingError, Settings};
 
+/// The setting of save points, and what the program has for it if none are chosen.
+const SAVE: &str = "save";
+const SAVE_POINTS: &str = "3600 1 300 100 60 10000";
+
 fn main() -> ExitCode {
     match run(&command().get_matches()) {
         Ok(()) => ExitCode::SUCCESS,
@@ -42,6 +46,7 @@ fn command() -> Command {
         .help("A file of settings in the form of redis.conf");
     let settings = Settings::registry().iter().map(|spec| {
         let help = match spec.default {
+            _ if spec.name == SAVE => format!("{} [default: {SAVE_POINTS}]", spec.meaning),
             "" => spec.meaning.to_owned(),
             default => format!("{} [default: {default}]", spec.meaning),
         };
@@ -103,7 +108,7 @@ fn chosen(matches: &ArgMatches) -> Result<Vec<(String, String)>, Box<dyn Error>>
             let (name, value) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
             let value = value.trim();
             let value = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(value);
-            chosen.push((name.to_ascii_lowercase(), value.to_owned()));
+            choose(&mut chosen, &name.to_ascii_lowercase(), value);
         }
     }
     for spec in Settings::registry() {
@@ -111,7 +116,18 @@ fn chosen(matches: &ArgMatches) -> Result<Vec<(String, String)>, Box<dyn Error>>
             chosen.push((spec.name.to_owned(), value.clone()));
         }
     }
+    if !chosen.iter().any(|(name, _)| name == SAVE) {
+        chosen.push((SAVE.to_owned(), SAVE_POINTS.to_owned()));
+    }
     Ok(chosen)
+}
+
+/// Adds a setting of the file. Lines of `save` add points to each other.
+fn choose(chosen: &mut Vec<(String, String)>, name: &str, value: &str) {
+    match chosen.iter_mut().rfind(|(known, _)| known == name && name == SAVE && !value.is_empty()) {
+        Some((_, points)) => *points = format!("{points} {value}").trim().to_owned(),
+        None => chosen.push((name.to_owned(), value.to_owned())),
+    }
 }
 
 fn refusal(name: &str, value: &str, error: &SettingError) -> String {

@@ -36,6 +36,17 @@ pub struct Event {
     pub key: Box<[u8]>,
 }
 
+/// What a command wants a snapshot for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SnapshotRequest {
+    /// It only begins it.
+    Begin,
+    /// The session waits for its end.
+    Wait,
+    /// Then all values are made anew from their bytes, and the session waits for that.
+    Reload,
+}
+
 /// What a command changed, or all commands of a transaction.
 #[derive(Debug, Default)]
 pub struct Effects {
@@ -49,8 +60,8 @@ pub struct Effects {
     is_replaced: bool,
     /// The changes, and the commands to replay, before the running command.
     before: (u64, usize),
-    /// Whether a snapshot is to begin, and whether the session waits for its end.
-    snapshot: Option<bool>,
+    /// What a snapshot is to begin for.
+    snapshot: Option<SnapshotRequest>,
 }
 
 impl Effects {
@@ -75,12 +86,12 @@ impl Effects {
     }
 
     /// Asks for a snapshot, which the server has noted to begin.
-    pub(super) fn request_snapshot(&mut self, session_waits: bool) {
-        self.snapshot = Some(session_waits);
+    pub(super) fn request_snapshot(&mut self, request: SnapshotRequest) {
+        self.snapshot = Some(request);
     }
 
-    /// Returns whether a snapshot is to begin, and whether the session waits for its end.
-    pub(crate) fn snapshot(&self) -> Option<bool> {
+    /// Returns what a snapshot is to begin for, if one is.
+    pub(crate) fn snapshot(&self) -> Option<SnapshotRequest> {
         self.snapshot
     }
 

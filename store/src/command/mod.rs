@@ -70,6 +70,7 @@ mod table;
 mod transactions;
 
 pub use call::{Block, Call, CommandResult, NullReply, Outcome};
+pub(crate) use effects::SnapshotRequest;
 pub use effects::{Effects, Event, EventClass};
 pub use error::CommandError;
 pub(crate) use execute::{Executed, execute, write_timeout};

@@ -124,6 +124,8 @@ impl Engine {
         read.and(loaded)?;
         loader.progress.bytes = reader.offset();
         loader.progress.functions = reader.skipped_functions();
+        let LoadProgress { keys, expired, empty, .. } = loader.progress;
+        self.inner.server.persistence.note_load(keys - expired - empty, expired);
         tell(loader.progress);
         Ok(loader.progress)
     }

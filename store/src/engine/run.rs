@@ -122,8 +122,8 @@ impl<'v> Body<'v> {
         self.turn.calls.add_keys(self.keys.take_counts());
         if !self.turn.effects.is_untouched() {
             self.inner.report(&self.turn.effects);
-            if let Some(waits) = self.turn.effects.snapshot() {
-                self.turn.errands.push(Errand::Save { waiting: waits.then_some(session.id()) });
+            if let Some(request) = self.turn.effects.snapshot() {
+                self.turn.errands.push(Errand::Save { request, session: session.id() });
             }
             self.turn.effects.clear();
         }

@@ -6,7 +6,7 @@ use super::engine::Inner;
 use super::plan::{Shards, normalize};
 use super::run::Body;
 use super::turn::Turn;
-use crate::command::{resolve, write_timeout};
+use crate::command::{SnapshotRequest, resolve, write_timeout};
 use crate::server::Unblock;
 use std::sync::Arc;
 use xtasking::Context;
@@ -16,8 +16,8 @@ use xtasking::Context;
 pub(super) enum Errand {
     /// Serve the sessions that wait for a key. The first needs these shards for that.
     Serve { database: usize, key: Box<[u8]>, shards: Shards },
-    /// Begin a snapshot. A session may wait for its end.
-    Save { waiting: Option<u64> },
+    /// Begin a snapshot. The session may wait for its end.
+    Save { request: SnapshotRequest, session: u64 },
     /// Take a session off the list of a key.
     StopWaiting { database: usize, key: Box<[u8]>, ticket: u64 },
 }
@@ -135,10 +135,8 @@ impl Errand {
                 serve_ready(&mut body);
                 turn.settle(&own, cx);
             }),
-            Self::Save { waiting } => {
-                if let Some(session) = waiting {
-                    inner.serve_saved(session);
-                }
+            Self::Save { request, session } => {
+                inner.serve_saved(request, session);
                 inner.start_snapshot(cx);
             }
             Self::StopWaiting { database, key, ticket } => {

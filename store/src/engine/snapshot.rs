@@ -8,8 +8,8 @@
 use super::Engine;
 use super::batch::Batch;
 use super::engine::Inner;
-use crate::command::{Command, CommandError, Flags};
-use crate::keyspace::{HeldShards, Shard};
+use crate::command::{Command, CommandError, Flags, SnapshotRequest};
+use crate::keyspace::{HeldShards, Keys, Shard};
 use crate::rdb::put_record;
 use crate::server::{SaveResult, Setting, Unblock};
 use crate::snapshot::{SnapshotFile, SnapshotOutput};
@@ -138,16 +138,34 @@ impl Inner {
         }
     }
 
-    /// Lets a session that was parked by SAVE go on when the snapshot has ended.
-    pub(super) fn serve_saved(self: &Arc<Self>, session: u64) {
+    /// Lets a session that was parked go on when the snapshot has ended that it has asked for.
+    pub(super) fn serve_saved(self: &Arc<Self>, request: SnapshotRequest, session: u64) {
         let inner = self.clone();
-        let waiter = Box::new(move |result: &SaveResult| {
-            let how = if result.is_ok() { Unblock::Timeout } else { Unblock::Failure };
-            inner.unblock(&*inner.runtime, session, how);
-        });
-        if let Err(waiter) = self.server.persistence.wait(waiter) {
+        let waiter = move |result: &SaveResult| match (request, result) {
+            (SnapshotRequest::Begin, _) => {}
+            (SnapshotRequest::Reload, Ok(())) => inner.reload(session),
+            (_, Ok(())) => inner.end_wait(session, Unblock::Timeout),
+            (_, Err(_)) => inner.end_wait(session, Unblock::Failure),
+        };
+        if let Err(waiter) = self.server.persistence.wait(Box::new(waiter)) {
             waiter(&Err("no snapshot is taken".to_owned()));
         }
+    }
+
+    fn end_wait(self: &Arc<Self>, session: u64, how: Unblock) {
+        self.unblock(&*self.runtime, session, how);
+    }
+
+    /// Makes all values anew from the bytes that they have in a file, and lets a session go on.
+    fn reload(self: &Arc<Self>, session: u64) {
+        let all = (0..self.shards.len()).map(|shard| (shard, true)).collect();
+        let inner = self.clone();
+        self.spawn_on(&*self.runtime, all, move |held, _| {
+            let mut keys = Keys::new(&inner.layout, &inner.versions, held);
+            keys.begin(0, inner.now());
+            let reloaded = keys.reload(inner.server.databases, &inner.server.settings.value_limits());
+            inner.end_wait(session, if reloaded.is_ok() { Unblock::Timeout } else { Unblock::Failure });
+        });
     }
 
     /// Lets a batch that is to write go on when what waits to be written has been.

@@ -1,6 +1,8 @@
 //! What a snapshot takes of a shard.
 
 use super::{Entry, Keys, Shard, Table};
+use crate::rdb::{self, RdbError};
+use crate::value::CompactLimits;
 
 /// A table that was removed, or emptied, before a snapshot has taken what it had.
 #[derive(Debug)]
@@ -52,6 +54,23 @@ impl Shard {
 }
 
 impl Keys<'_> {
+    /// Makes all values anew from their dumps. Keys that have expired go.
+    pub(crate) fn reload(&mut self, databases: usize, limits: &CompactLimits) -> Result<(), RdbError> {
+        for database in 0..databases {
+            self.select(database);
+            let dumped = self.entries().map(|entry| {
+                let value = rdb::restore(&rdb::dump(entry.value()), limits)?;
+                Ok((Box::<[u8]>::from(entry.key()), value, entry.expires_at()))
+            });
+            let entries: Vec<_> = dumped.collect::<Result<_, RdbError>>()?;
+            self.clear();
+            for (key, value, expires_at) in entries {
+                self.insert_new(&key, value, expires_at);
+            }
+        }
+        Ok(())
+    }
+
     /// Saves what a snapshot still has to have of the segment with this hash, as the task is about
     /// to change it.
     #[cold]

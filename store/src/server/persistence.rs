@@ -41,6 +41,10 @@ pub struct PersistenceStatus {
     pub saved_changes: u64,
     /// Whether commands that write are refused, as the store ends.
     pub is_ending: bool,
+    /// How many keys were loaded from a file.
+    pub loaded_keys: u64,
+    /// How many keys of a file were left out, as they had expired.
+    pub expired_keys: u64,
 }
 
 impl Persistence {
@@ -98,6 +102,13 @@ impl Persistence {
             status.saved_changes = changes;
         }
         std::mem::take(&mut state.waiting)
+    }
+
+    /// Notes that a file was loaded.
+    pub(crate) fn note_load(&self, keys: u64, expired: u64) {
+        let status = &mut self.lock().status;
+        status.loaded_keys += keys;
+        status.expired_keys += expired;
     }
 
     /// Notes that commands that write are refused from now on.

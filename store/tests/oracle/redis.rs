@@ -70,6 +70,14 @@ impl Server {
     }
 }
 
+impl Connection {
+    /// Opens a connection to a socket at which something listens.
+    pub fn open(socket: &Path) -> Self {
+        let stream = UnixStream::connect(socket).expect("something listens");
+        Self { stream, received: Vec::new() }
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         // A server that is gone already was ended by something else; the test has failed then.

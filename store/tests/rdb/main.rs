@@ -3,6 +3,7 @@
 mod contents;
 mod dumps;
 mod files;
+mod folder;
 #[cfg(feature = "program")]
 mod program;
 #[allow(dead_code, reason = "other tests use the rest of it")]
@@ -10,6 +11,7 @@ mod program;
 mod redis;
 #[path = "../oracle/reply.rs"]
 mod reply;
+mod snapshots;
 
 use redis::Connection;
 use xtasking_store::engine::Client;

@@ -101,6 +101,8 @@ fn persistence(call: &mut Call<'_, '_>, text: &mut String) {
     field(text, format_args!("rdb_last_bgsave_time_sec:{}", seconds(status.last_duration)));
     field(text, format_args!("rdb_current_bgsave_time_sec:{}", seconds(running)));
     field(text, format_args!("rdb_saves:{}", status.saves));
+    field(text, format_args!("rdb_last_load_keys_expired:{}", status.expired_keys));
+    field(text, format_args!("rdb_last_load_keys_loaded:{}", status.loaded_keys));
     field(text, format_args!("aof_enabled:0"));
 }
 

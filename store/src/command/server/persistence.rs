@@ -1,15 +1,26 @@
 //! SAVE, BGSAVE and LASTSAVE.
 
-use super::super::{Block, Call, CommandError, CommandResult, NullReply, Outcome};
+use super::super::{Block, Call, CommandError, CommandResult, NullReply, Outcome, SnapshotRequest};
 
 const IN_PROGRESS: CommandError = CommandError::fixed("ERR Background save already in progress");
 
-/// Begins a snapshot, and waits for its end.
-pub(super) fn save(call: &mut Call<'_, '_>) -> CommandResult {
+/// Asks for a snapshot.
+fn request(call: &mut Call<'_, '_>, request: SnapshotRequest) -> Result<(), CommandError> {
     if !call.server.persistence.begin(call.now()) {
         return Err(IN_PROGRESS);
     }
-    call.effects.request_snapshot(true);
+    call.effects.request_snapshot(request);
+    Ok(())
+}
+
+/// Begins a snapshot, and waits for its end.
+pub(super) fn save(call: &mut Call<'_, '_>) -> CommandResult {
+    save_for(call, SnapshotRequest::Wait)
+}
+
+/// Begins a snapshot, and waits.
+pub(super) fn save_for(call: &mut Call<'_, '_>, wanted: SnapshotRequest) -> CommandResult {
+    request(call, wanted)?;
     Ok(Outcome::Block(Block { keys: Vec::new(), others: Vec::new(), deadline: None, null: NullReply::Ok }))
 }
 
@@ -20,10 +31,7 @@ pub(super) fn bgsave(call: &mut Call<'_, '_>) -> CommandResult {
         2 if call.args.is(1, "schedule") => {}
         _ => return Err(CommandError::SYNTAX),
     }
-    if !call.server.persistence.begin(call.now()) {
-        return Err(IN_PROGRESS);
-    }
-    call.effects.request_snapshot(false);
+    request(call, SnapshotRequest::Begin)?;
     call.reply.simple("Background saving started");
     call.done()
 }
