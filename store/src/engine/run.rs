@@ -7,7 +7,8 @@ use super::plan::runs_now;
 use super::serve::{Errand, serve_ready};
 use super::turn::Turn;
 use crate::command::{
-    Block, Call, Command, Executed, check_access, check_listening, execute, find_named, resolve,
+    Block, Call, Command, CommandError, Executed, Flags, check_access, check_listening, execute, find_named,
+    resolve,
 };
 use crate::keyspace::{HeldShards, Keys, Waiting};
 use crate::resp::Args;
@@ -62,6 +63,9 @@ impl<'v> Body<'v> {
         let found = command.map_or_else(|| resolve(args), Ok).and_then(|command| {
             check_access(command, session.is_authenticated)?;
             check_listening(command, session)?;
+            if command.flags.has(Flags::NO_MULTI) && !runs_now(command, session) {
+                return Err(CommandError::NOT_IN_TRANSACTION);
+            }
             if self.keys.version_word().is_suspect() {
                 self.inner.check_saving(command)?;
             }

@@ -242,7 +242,8 @@ impl Visit {
         // Relaxed: only the number has to be another one.
         let next = if is_done { self.next_shard.fetch_add(1, Ordering::Relaxed) } else { number };
         if next >= self.inner.shards.len() {
-            // Release and Acquire pair with each other: the last one has the others' shards behind it.
+            // Release and Acquire pair with each other: the last one has the others' shards behind
+            // it.
             if self.visitors.fetch_sub(1, Ordering::AcqRel) == 1 {
                 // Relaxed: the last drop of an `Arc` comes after it.
                 self.is_complete.store(true, Ordering::Relaxed);

@@ -80,7 +80,8 @@ impl fmt::Display for ServeError {
 impl error::Error for ServeError {}
 
 impl Service {
-    /// Builds an engine, and starts the timers that end waits, remove expired keys and take snapshots.
+    /// Builds an engine, and starts the timers that end waits, remove expired keys and take
+    /// snapshots.
     pub fn start(engine: engine::Builder, rt: &Runtime) -> Self {
         let connections = Arc::new(Connections::default());
         let (open, handle) = (connections.clone(), rt.handle().downgrade());
