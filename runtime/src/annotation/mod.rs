@@ -4,9 +4,12 @@
 //! |---|---|
 //! | `mod` | priority, place, frequency |
 //! | `part` | the cache lines of an object that a task will touch |
+//! | `lines` | cache lines anywhere in memory |
 
+mod lines;
 mod part;
 
+pub use lines::Lines;
 pub use part::{CACHE_LINE, Part};
 
 /// The urgency of a task. A follow-up has its parent's priority by default.

@@ -23,20 +23,15 @@
 //!
 //! ```ignore
 //! pub(super) const COMMANDS: &[Command] = &[
-//!     Command::new("strlen", 2, strlen)
-//!         .flags(&[Flags::READONLY, Flags::FAST])
+//!     Command::new("getdel", 2, getdel)
+//!         .flags(&[Flags::WRITE, Flags::FAST])
 //!         .keys(1, 1, 1)
 //!         .categories(&["string"])
-//!         .doc("string", "2.2.0", "O(1)", "Get the length of the value stored in a key"),
+//!         .doc("string", "6.2.0", "O(1)", "Get the value of a key and delete the key"),
 //! ];
-//!
-//! fn strlen(call: &mut Call<'_, '_>) -> CommandResult {
-//!     let value = call.keys.get(call.args.at(1));
-//!     let length = value.map(ValueRef::as_string).transpose()?.map_or(0, StringRef::len);
-//!     call.reply.count(length);
-//!     call.done()
-//! }
 //! ```
+//!
+//! A command that reads one value is a [`Reader`]; it takes less time.
 //!
 //! A command that changes a key says so by [`Call::changed`], and by [`Call::replay`] if running
 //! it again would have another effect. An error that it returns is written in place of what it
@@ -76,5 +71,5 @@ pub use error::CommandError;
 pub(crate) use execute::{Executed, execute, write_timeout};
 pub use resolve::{check_access, resolve};
 pub(crate) use resolve::{check_listening, find_named};
-pub use spec::{Command, Flags, KeyPositions};
+pub use spec::{Command, Flags, KeyPositions, Reader, Run};
 pub use table::{commands, find};

@@ -26,11 +26,12 @@ pub fn resolve(args: Args<'_>) -> Result<&'static Command, CommandError> {
 }
 
 impl Command {
-    /// Returns true if a request resolves to this command. False says nothing of a subcommand.
+    /// Finds the command of a request that follows one of this command, which is mostly the same.
     #[inline]
-    pub(crate) fn is_called_by(&self, args: Args<'_>) -> bool {
+    pub(crate) fn find_after(&'static self, args: Args<'_>) -> Option<&'static Command> {
         let is_named = args.get(0).is_some_and(|name| name.eq_ignore_ascii_case(self.name.as_bytes()));
-        is_named && self.subcommands.is_empty() && self.accepts(args.len())
+        let is_same = is_named && self.subcommands.is_empty() && self.accepts(args.len());
+        if is_same { Some(self) } else { resolve(args).ok() }
     }
 }
 

@@ -1,7 +1,8 @@
 //! What the table says of a command.
 
-use super::{Call, CommandResult};
-use crate::resp::{Args, parse_integer};
+use super::{Call, CommandError, CommandResult};
+use crate::resp::{Args, Reply, parse_integer};
+use crate::value::ValueRef;
 use std::ops::{BitOr, Range};
 
 /// A command: its entry in the table. Made by [`Command::new`] and the methods after it.
@@ -26,10 +27,24 @@ pub struct Command {
     /// What it does, in a line.
     pub summary: &'static str,
     /// The function that runs it.
-    pub run: fn(&mut Call<'_, '_>) -> CommandResult,
+    pub run: Run,
     /// The subcommands of a container.
     pub subcommands: &'static [Command],
 }
+
+/// How a command runs.
+#[derive(Clone, Copy, Debug)]
+pub enum Run {
+    /// By a function that may do anything.
+    Call(fn(&mut Call<'_, '_>) -> CommandResult),
+    /// By a function that reads the value of the first argument, which is the only key, and writes
+    /// the reply.
+    Read(Reader),
+}
+
+/// Writes the reply to a command that reads one value. It gets the value, if there is such a key,
+/// and the arguments. An error takes the place of what it has written.
+pub type Reader = fn(Option<ValueRef<'_>>, Args<'_>, &mut Reply) -> Result<(), CommandError>;
 
 /// Properties of a command, a bit each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,6 +215,15 @@ impl BitOr for Flags {
 impl Command {
     /// Begins an entry: the name, the arity, and the function.
     pub const fn new(name: &'static str, arity: i32, run: fn(&mut Call<'_, '_>) -> CommandResult) -> Self {
+        Self::running(name, arity, Run::Call(run))
+    }
+
+    /// Begins an entry of a command that reads one value: the name, the arity, and the function.
+    pub const fn reading(name: &'static str, arity: i32, reader: Reader) -> Self {
+        Self::running(name, arity, Run::Read(reader)).flags(&[Flags::READONLY]).keys(1, 1, 1)
+    }
+
+    const fn running(name: &'static str, arity: i32, run: Run) -> Self {
         Self {
             name,
             arity,

@@ -1,5 +1,6 @@
 //! The requests of one session under way.
 
+use super::ahead::Ahead;
 use super::engine::Inner;
 use super::plan::{Request, Shards};
 use super::turn::Turn;
@@ -14,6 +15,9 @@ use xtasking::task::Spawner;
 
 /// The most requests that one task runs, so that it is not long.
 const MOST_REQUESTS: usize = 256;
+
+/// The bytes for which there is room at first, for each request.
+const BYTES_OF_REPLY: usize = 16;
 
 /// A session whose requests are done.
 #[derive(Debug)]
@@ -73,7 +77,7 @@ impl Batch {
         requests: Requests,
         then: Box<dyn Completion>,
     ) -> Box<Self> {
-        let reply = Reply::new(session.protocol);
+        let reply = Reply::with_room(session.protocol, requests.len() * BYTES_OF_REPLY);
         Box::new(Self { inner, session, requests, next: 0, reply, then })
     }
 
@@ -109,18 +113,22 @@ impl Batch {
     }
 
     fn take_turn(mut self: Box<Self>, inner: &Arc<Inner>, turn: &mut Turn, cx: &mut Context) -> Came {
-        let mut command = None;
-        for _ in 0..MOST_REQUESTS {
+        let mut ahead = Ahead::default();
+        let end = self.next + MOST_REQUESTS;
+        while self.next < end {
             if self.is_done() {
                 return Came::ToTheEnd(self);
             }
-            let request = Request::of(inner, &self, command);
-            command = request.command;
+            let known = ahead.next(inner, &self, cx);
+            if turn.try_read(inner, &known, &mut self, cx) {
+                continue;
+            }
+            let request = Request::of(inner, &self, &known);
             let mut batch = Some(self);
             let is_run = turn.try_run(inner, &request, &mut batch, cx);
             turn.settle(inner, cx);
             match batch {
-                Some(batch) if !is_run => return Came::ToShards(batch, command, request.into_shards()),
+                Some(batch) if !is_run => return Came::ToShards(batch, known.command, request.into_shards()),
                 Some(batch) if turn.has_to_wait() => return Came::ToAPause(batch),
                 Some(batch) => self = batch,
                 None => return Came::ToAWait,

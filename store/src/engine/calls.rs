@@ -12,6 +12,7 @@ pub(super) struct Calls {
 
 impl Calls {
     /// Counts a call.
+    #[inline]
     pub(super) fn add(&mut self, command: &'static str, has_failed: bool) {
         let is_last = self.by_name.last().is_some_and(|(last, _)| std::ptr::eq(*last, command));
         if !is_last {
@@ -21,6 +22,12 @@ impl Calls {
             counts.calls += 1;
             counts.failed += u64::from(has_failed);
         }
+    }
+
+    /// Counts a lookup.
+    pub(super) fn add_lookup(&mut self, is_hit: bool) {
+        self.keys.hits += u64::from(is_hit);
+        self.keys.misses += u64::from(!is_hit);
     }
 
     /// Counts what happened to keys.

@@ -7,6 +7,7 @@
 //! | `batch` | the requests of one session under way |
 //! | `plan` | which shards a request needs |
 //! | `turn` | what one task does for a batch: requests one after the other |
+//! | `ahead` | the next requests, looked at before they run |
 //! | `run` | what it does while it holds shards: one request |
 //! | `calls` | counts of what it has done |
 //! | `blocked` | sessions that wait for keys |
@@ -27,6 +28,7 @@
 //! parked command itself, before it leaves the shard: so no other client comes between. If that
 //! command needs a shard besides, which the task does not hold, the next task runs it.
 
+mod ahead;
 mod batch;
 mod blocked;
 mod builder;

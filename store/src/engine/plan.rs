@@ -1,5 +1,6 @@
 //! Which shards a request needs.
 
+use super::ahead::{Hashed, Known};
 use super::batch::Batch;
 use super::engine::Inner;
 use crate::command::{Command, KeyPositions, check_access, resolve};
@@ -41,17 +42,17 @@ pub(super) enum Place {
 }
 
 impl Request {
-    /// Returns the next request of a batch. `last` is the command before it, which is mostly the
-    /// same.
+    /// Returns the next request of a batch.
     #[inline]
-    pub(super) fn of(inner: &Inner, batch: &Batch, last: Option<&'static Command>) -> Self {
-        let Batch { session, requests, next, .. } = batch;
-        let args = requests.args(*next);
-        let command = last.filter(|last| last.is_called_by(args)).or_else(|| resolve(args).ok());
+    pub(super) fn of(inner: &Inner, batch: &Batch, known: &Known) -> Self {
+        let (session, command) = (&batch.session, known.command);
         let allowed = command.filter(|command| check_access(command, session.is_authenticated).is_ok());
-        let place = match allowed {
-            Some(command) if runs_now(command, session) => Place::of(inner, session, command, args),
-            _ => Place::Nowhere,
+        let place = match (allowed.filter(|command| runs_now(command, session)), known.key) {
+            (None, _) => Place::Nowhere,
+            (Some(command), Some(Hashed { hash, shard })) => {
+                Place::Shard { number: shard, writes: command.holds_alone(), hash: Some(hash) }
+            }
+            (Some(command), None) => Place::of(inner, session, command, batch.requests.args(batch.next)),
         };
         Self { command, place }
     }
@@ -67,26 +68,14 @@ impl Request {
 }
 
 impl Place {
-    #[inline]
     fn of(inner: &Inner, session: &Session, command: &Command, args: Args<'_>) -> Self {
-        match (command.keys, args.get(1)) {
-            (KeyPositions::None, _) => Self::Nowhere,
-            // As of most commands.
-            (KeyPositions::Range { first: 1, last: 1, .. }, Some(key)) => {
-                let hash = inner.layout.hash(key);
-                let number = inner.layout.shard_of(hash);
-                Self::Shard { number, writes: command.holds_alone(), hash: Some(hash) }
-            }
-            _ => {
-                let mut shards = Shards::new();
-                add_shards(inner, session, command, args, &mut shards);
-                normalize(&mut shards);
-                match *shards {
-                    [] => Self::Nowhere,
-                    [(number, writes)] => Self::Shard { number, writes, hash: None },
-                    _ => Self::Shards(shards),
-                }
-            }
+        let mut shards = Shards::new();
+        add_shards(inner, session, command, args, &mut shards);
+        normalize(&mut shards);
+        match *shards {
+            [] => Self::Nowhere,
+            [(number, writes)] => Self::Shard { number, writes, hash: None },
+            _ => Self::Shards(shards),
         }
     }
 }

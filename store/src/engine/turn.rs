@@ -1,12 +1,13 @@
 //! What one task does for a batch: requests one after the other, each on its shards.
 
+use super::ahead::{Hashed, Known};
 use super::batch::Batch;
 use super::calls::Calls;
 use super::engine::Inner;
-use super::plan::{Place, Request};
+use super::plan::{Place, Request, runs_now};
 use super::run::Body;
 use super::serve::Errand;
-use crate::command::{Command, Effects};
+use crate::command::{Command, Effects, Run, check_access, check_listening};
 use crate::keyspace::HeldShards;
 use crate::session::Session;
 use std::sync::Arc;
@@ -86,6 +87,45 @@ impl Turn {
                 .try_call(|views| self.run(inner, HeldShards::of(shards, views), command, batch))
                 .is_ok(),
         }
+    }
+
+    /// Runs the next request of a batch if it only reads one value and its shard is free. Returns
+    /// false if that is not so.
+    pub(super) fn try_read(
+        &mut self,
+        inner: &Inner,
+        known: &Known,
+        batch: &mut Batch,
+        cx: &mut Context,
+    ) -> bool {
+        let Batch { session, requests, next, reply, .. } = batch;
+        let &Known { command: Some(command), key: Some(Hashed { hash, shard }) } = known else {
+            return false;
+        };
+        let Run::Read(read) = command.run else { return false };
+        let is_plain = session.replies.are_wanted()
+            && runs_now(command, session)
+            && check_access(command, session.is_authenticated).is_ok()
+            && check_listening(command, session).is_ok();
+        if !is_plain {
+            return false;
+        }
+        let (args, before, now) = (requests.args(*next), reply.len(), self.now);
+        let shard = cx.task(inner.shards[shard].read());
+        let outcome = shard.try_call(|shard| {
+            let value = shard.get(session.database, hash, args.at(1), now);
+            (value.is_some(), read(value, args, reply))
+        });
+        let Ok((is_hit, outcome)) = outcome else { return false };
+        *next += 1;
+        self.calls.add_lookup(is_hit);
+        self.calls.add(command.name, outcome.is_err());
+        self.last_command = Some(command.name);
+        if let Err(error) = outcome {
+            reply.truncate(before);
+            reply.error(error.text());
+        }
+        true
     }
 
     /// Runs the next request of a batch on shards that are held, and serves the sessions that

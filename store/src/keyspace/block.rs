@@ -19,6 +19,7 @@ use std::num::NonZero;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{fmt, ptr, slice};
+use xtasking::Lines;
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("the store needs addresses of 64 bits");
@@ -72,6 +73,8 @@ struct Shape {
 }
 
 const ALIGN: usize = 8;
+/// The size of a block with a short key and a short string.
+const SMALL: usize = 48;
 const HEADER: usize = size_of::<Header>();
 const _: () = assert!(HEADER == 8 && align_of::<Header>() <= ALIGN && align_of::<Value>() <= ALIGN);
 
@@ -322,6 +325,11 @@ impl Block {
     fn take_place_of(&mut self, mut block: Self) {
         block.set_tag(self.tag());
         *self = block;
+    }
+
+    /// Returns the lines of a small block.
+    pub(super) fn lines(&self) -> Lines {
+        Lines::from_start_of(self.header(), SMALL)
     }
 
     /// Returns the number of bytes.

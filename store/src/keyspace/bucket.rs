@@ -1,6 +1,7 @@
 //! Buckets: the entries of a segment, a cache line of eight pointers each.
 
 use super::Entry;
+use xtasking::Lines;
 
 /// The entries of a bucket.
 const SLOTS: usize = 8;
@@ -84,18 +85,34 @@ impl Buckets {
     pub(super) fn find(&self, tag: u16, key: &[u8]) -> Option<Place> {
         let mut bucket = self.home(tag);
         for _ in 0..self.buckets.len() {
-            let slots = &self.buckets[bucket].0;
-            for (slot, entry) in slots.iter().enumerate() {
-                if entry.as_ref().is_some_and(|entry| entry.tag() == tag && entry.key() == key) {
-                    return Some(Place { bucket, slot });
+            let mut is_full = true;
+            for (slot, entry) in self.buckets[bucket].0.iter().enumerate() {
+                match entry {
+                    Some(entry) if entry.tag() == tag && entry.key() == key => {
+                        return Some(Place { bucket, slot });
+                    }
+                    Some(_) => {}
+                    None => is_full = false,
                 }
             }
-            if !self.buckets[bucket].is_full() {
+            if !is_full {
                 return None;
             }
             bucket = self.after(bucket);
         }
         None
+    }
+
+    /// Returns the lines in which a lookup of this tag begins.
+    pub(super) fn lines(&self, tag: u16) -> Lines {
+        self.buckets.get(self.home(tag)).map_or(Lines::NONE, Lines::of)
+    }
+
+    /// Returns the lines of an entry with this tag, where a lookup begins.
+    pub(super) fn lines_of_entry(&self, tag: u16) -> Lines {
+        let bucket = self.buckets.get(self.home(tag));
+        let entry = bucket.and_then(|bucket| bucket.0.iter().flatten().find(|entry| entry.tag() == tag));
+        entry.map_or(Lines::NONE, Entry::lines)
     }
 
     /// Returns the entry at a place where one was found.

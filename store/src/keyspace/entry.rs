@@ -4,6 +4,7 @@ use super::block::{Block, Content};
 use crate::value::{StringRef, StringValue, Value, ValueRef};
 use std::mem;
 use std::sync::atomic::Ordering;
+use xtasking::Lines;
 
 /// A key, its value, when it expires and when it was last accessed: one block of memory, if the
 /// value is a number or bytes that are replaced as a whole.
@@ -101,6 +102,11 @@ impl Entry {
     /// Returns about how many bytes the entry takes; see [`ValueRef::memory`].
     pub fn memory(&self, samples: usize) -> usize {
         mem::size_of::<Self>() + self.0.size() + self.value().memory(samples)
+    }
+
+    /// Returns the lines that a reader of a small entry touches.
+    pub(super) fn lines(&self) -> Lines {
+        self.0.lines()
     }
 
     /// Returns 16 bits of its hash.

@@ -2,7 +2,9 @@
 
 use super::Table;
 use super::saving::RetiredTable;
+use crate::value::ValueRef;
 use std::collections::HashMap;
+use xtasking::Lines;
 
 /// The keys of all databases whose hashes lead here. Tasks that only read it run side by side.
 #[derive(Debug)]
@@ -51,6 +53,27 @@ impl Shard {
     /// Makes an empty shard for this many databases.
     pub fn new(databases: usize) -> Self {
         Self { databases: (0..databases).map(|_| Database::default()).collect(), retired: Vec::new() }
+    }
+
+    /// Finds the value of a key to read it, and notes the access.
+    #[inline]
+    pub(crate) fn get(&self, database: usize, hash: u64, key: &[u8], now: u64) -> Option<ValueRef<'_>> {
+        let entry = self.databases[database].table.find(hash, key)?;
+        if entry.is_expired(now) {
+            return None;
+        }
+        entry.touch(now);
+        Some(entry.value())
+    }
+
+    /// Returns the lines in which a lookup of a hash begins.
+    pub(crate) fn lines(&self, database: usize, hash: u64) -> Lines {
+        self.databases[database].table.lines(hash)
+    }
+
+    /// Returns the lines of the entry that such a lookup probably finds.
+    pub(crate) fn lines_of_entry(&self, database: usize, hash: u64) -> Lines {
+        self.databases[database].table.lines_of_entry(hash)
     }
 
     /// Returns the number of keys in a database, and of those that have an expiry.

@@ -7,6 +7,7 @@
 
 use super::Entry;
 use super::bucket::Buckets;
+use xtasking::Lines;
 
 /// The entries of a segment; then it is split.
 const MOST_ENTRIES: usize = 112;
@@ -87,6 +88,16 @@ impl Table {
     pub(crate) fn find_mut(&mut self, hash: u64, key: &[u8]) -> Option<&mut Entry> {
         let entries = &mut self.segment_mut(hash)?.entries;
         entries.at_mut(entries.find(tag(hash), key)?)
+    }
+
+    /// Returns the lines in which a lookup of this hash begins.
+    pub(crate) fn lines(&self, hash: u64) -> Lines {
+        self.segment(hash).map_or(Lines::NONE, |segment| segment.entries.lines(tag(hash)))
+    }
+
+    /// Returns the lines of the entry that such a lookup probably finds.
+    pub(crate) fn lines_of_entry(&self, hash: u64) -> Lines {
+        self.segment(hash).map_or(Lines::NONE, |segment| segment.entries.lines_of_entry(tag(hash)))
     }
 
     /// Sets or removes the expiry of an entry. Returns false if there is none of this key.

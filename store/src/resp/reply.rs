@@ -38,6 +38,11 @@ impl Reply {
         Self { out: Vec::new(), protocol }
     }
 
+    /// Makes an empty reply with room for this many bytes.
+    pub fn with_room(protocol: Protocol, bytes: usize) -> Self {
+        Self { out: Vec::with_capacity(bytes), protocol }
+    }
+
     /// Returns what was written.
     pub fn as_bytes(&self) -> &[u8] {
         &self.out

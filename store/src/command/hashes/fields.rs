@@ -2,6 +2,7 @@
 
 use super::{read, write_or_make};
 use crate::command::{Call, CommandError, CommandResult, EventClass};
+use crate::resp::{Args, Reply};
 use crate::value::{Hash, ValueRef};
 
 pub(super) fn hset(call: &mut Call<'_, '_>) -> CommandResult {
@@ -38,10 +39,14 @@ pub(super) fn hsetnx(call: &mut Call<'_, '_>) -> CommandResult {
     call.integer(1)
 }
 
-pub(super) fn hget(call: &mut Call<'_, '_>) -> CommandResult {
-    let hash = call.keys.get(call.args.at(1)).map(ValueRef::as_hash).transpose()?;
-    call.reply.bulk_or_null(hash.and_then(|hash| hash.get(call.args.at(2))));
-    call.done()
+pub(super) fn hget(
+    value: Option<ValueRef<'_>>,
+    args: Args<'_>,
+    reply: &mut Reply,
+) -> Result<(), CommandError> {
+    let hash = value.map(ValueRef::as_hash).transpose()?;
+    reply.bulk_or_null(hash.and_then(|hash| hash.get(args.at(2))));
+    Ok(())
 }
 
 pub(super) fn hmget(call: &mut Call<'_, '_>) -> CommandResult {
@@ -64,9 +69,9 @@ pub(super) fn hdel(call: &mut Call<'_, '_>) -> CommandResult {
     call.count(removed)
 }
 
-pub(super) fn hlen(call: &mut Call<'_, '_>) -> CommandResult {
-    let len = read(call, call.args.at(1))?.map_or(0, Hash::len);
-    call.count(len)
+pub(super) fn hlen(value: Option<ValueRef<'_>>, _: Args<'_>, reply: &mut Reply) -> Result<(), CommandError> {
+    reply.count(value.map(ValueRef::as_hash).transpose()?.map_or(0, Hash::len));
+    Ok(())
 }
 
 pub(super) fn hexists(call: &mut Call<'_, '_>) -> CommandResult {

@@ -30,11 +30,12 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
         .keys(1, 1, 1)
         .categories(&["hash"])
         .doc("hash", "2.0.0", "O(1)", "Set the value of a hash field, only if the field does not exist"),
-    Command::new("hget", 3, fields::hget)
-        .flags(&[Flags::READONLY, Flags::FAST])
-        .keys(1, 1, 1)
-        .categories(&["hash"])
-        .doc("hash", "2.0.0", "O(1)", "Get the value of a hash field"),
+    Command::reading("hget", 3, fields::hget).flags(&[Flags::FAST]).categories(&["hash"]).doc(
+        "hash",
+        "2.0.0",
+        "O(1)",
+        "Get the value of a hash field",
+    ),
     Command::new("hmget", -3, fields::hmget)
         .flags(&[Flags::READONLY, Flags::FAST])
         .keys(1, 1, 1)
@@ -65,11 +66,12 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
             "O(N) where N is the number of fields to be removed.",
             "Delete one or more hash fields",
         ),
-    Command::new("hlen", 2, fields::hlen)
-        .flags(&[Flags::READONLY, Flags::FAST])
-        .keys(1, 1, 1)
-        .categories(&["hash"])
-        .doc("hash", "2.0.0", "O(1)", "Get the number of fields in a hash"),
+    Command::reading("hlen", 2, fields::hlen).flags(&[Flags::FAST]).categories(&["hash"]).doc(
+        "hash",
+        "2.0.0",
+        "O(1)",
+        "Get the number of fields in a hash",
+    ),
     Command::new("hexists", 3, fields::hexists)
         .flags(&[Flags::READONLY, Flags::FAST])
         .keys(1, 1, 1)

@@ -1,8 +1,9 @@
 //! Pushes, and the length.
 
-use super::{push_event, read, write, write_or_make};
-use crate::command::{Call, CommandResult, EventClass};
-use crate::value::{End, List};
+use super::{push_event, write, write_or_make};
+use crate::command::{Call, CommandError, CommandResult, EventClass};
+use crate::resp::{Args, Reply};
+use crate::value::{End, List, ValueRef};
 
 pub(super) fn lpush(call: &mut Call<'_, '_>) -> CommandResult {
     push(call, End::Left, true)
@@ -35,7 +36,7 @@ fn push(call: &mut Call<'_, '_>, end: End, makes: bool) -> CommandResult {
     call.count(len)
 }
 
-pub(super) fn llen(call: &mut Call<'_, '_>) -> CommandResult {
-    let len = read(call, call.args.at(1))?.map_or(0, List::len);
-    call.count(len)
+pub(super) fn llen(value: Option<ValueRef<'_>>, _: Args<'_>, reply: &mut Reply) -> Result<(), CommandError> {
+    reply.count(value.map(ValueRef::as_list).transpose()?.map_or(0, List::len));
+    Ok(())
 }

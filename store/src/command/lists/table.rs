@@ -68,11 +68,12 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
             "O(N) where N is the number of elements returned",
             "Remove and get the last elements in a list",
         ),
-    Command::new("llen", 2, push::llen)
-        .flags(&[Flags::READONLY, Flags::FAST])
-        .keys(1, 1, 1)
-        .categories(&["list"])
-        .doc("list", "1.0.0", "O(1)", "Get the length of a list"),
+    Command::reading("llen", 2, push::llen).flags(&[Flags::FAST]).categories(&["list"]).doc(
+        "list",
+        "1.0.0",
+        "O(1)",
+        "Get the length of a list",
+    ),
     Command::new("lindex", 3, positions::lindex)
         .flags(&[Flags::READONLY])
         .keys(1, 1, 1)

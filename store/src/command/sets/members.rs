@@ -2,7 +2,8 @@
 
 use super::read;
 use crate::command::collections::Scan;
-use crate::command::{Call, CommandResult, EventClass};
+use crate::command::{Call, CommandError, CommandResult, EventClass};
+use crate::resp::{Args, Reply};
 use crate::value::{Set, Value, ValueRef};
 
 pub(super) fn sadd(call: &mut Call<'_, '_>) -> CommandResult {
@@ -28,14 +29,19 @@ pub(super) fn srem(call: &mut Call<'_, '_>) -> CommandResult {
     call.count(removed)
 }
 
-pub(super) fn scard(call: &mut Call<'_, '_>) -> CommandResult {
-    let len = read(call, call.args.at(1))?.map_or(0, Set::len);
-    call.count(len)
+pub(super) fn scard(value: Option<ValueRef<'_>>, _: Args<'_>, reply: &mut Reply) -> Result<(), CommandError> {
+    reply.count(value.map(ValueRef::as_set).transpose()?.map_or(0, Set::len));
+    Ok(())
 }
 
-pub(super) fn sismember(call: &mut Call<'_, '_>) -> CommandResult {
-    let is_there = read(call, call.args.at(1))?.is_some_and(|set| set.contains(call.args.at(2)));
-    call.integer(is_there.into())
+pub(super) fn sismember(
+    value: Option<ValueRef<'_>>,
+    args: Args<'_>,
+    reply: &mut Reply,
+) -> Result<(), CommandError> {
+    let set = value.map(ValueRef::as_set).transpose()?;
+    reply.integer(set.is_some_and(|set| set.contains(args.at(2))).into());
+    Ok(())
 }
 
 pub(super) fn smismember(call: &mut Call<'_, '_>) -> CommandResult {

@@ -25,16 +25,18 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
             "O(N) where N is the number of members to be removed.",
             "Remove one or more members from a set",
         ),
-    Command::new("scard", 2, members::scard)
-        .flags(&[Flags::READONLY, Flags::FAST])
-        .keys(1, 1, 1)
-        .categories(&["set"])
-        .doc("set", "1.0.0", "O(1)", "Get the number of members in a set"),
-    Command::new("sismember", 3, members::sismember)
-        .flags(&[Flags::READONLY, Flags::FAST])
-        .keys(1, 1, 1)
-        .categories(&["set"])
-        .doc("set", "1.0.0", "O(1)", "Determine if a given value is a member of a set"),
+    Command::reading("scard", 2, members::scard).flags(&[Flags::FAST]).categories(&["set"]).doc(
+        "set",
+        "1.0.0",
+        "O(1)",
+        "Get the number of members in a set",
+    ),
+    Command::reading("sismember", 3, members::sismember).flags(&[Flags::FAST]).categories(&["set"]).doc(
+        "set",
+        "1.0.0",
+        "O(1)",
+        "Determine if a given value is a member of a set",
+    ),
     Command::new("smismember", -3, members::smismember)
         .flags(&[Flags::READONLY, Flags::FAST])
         .keys(1, 1, 1)

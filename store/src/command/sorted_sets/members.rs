@@ -3,7 +3,7 @@
 use super::{read, write_members};
 use crate::command::collections::{Picks, Scan, at_indices, random_index};
 use crate::command::{Call, CommandError, CommandResult, EventClass};
-use crate::resp::format_double;
+use crate::resp::{Args, Reply, format_double};
 use crate::value::{SortedSet, ValueRef};
 
 pub(super) fn zrem(call: &mut Call<'_, '_>) -> CommandResult {
@@ -18,17 +18,22 @@ pub(super) fn zrem(call: &mut Call<'_, '_>) -> CommandResult {
     call.count(removed)
 }
 
-pub(super) fn zcard(call: &mut Call<'_, '_>) -> CommandResult {
-    let len = read(call, call.args.at(1))?.map_or(0, SortedSet::len);
-    call.count(len)
+pub(super) fn zcard(value: Option<ValueRef<'_>>, _: Args<'_>, reply: &mut Reply) -> Result<(), CommandError> {
+    reply.count(value.map(ValueRef::as_sorted_set).transpose()?.map_or(0, SortedSet::len));
+    Ok(())
 }
 
-pub(super) fn zscore(call: &mut Call<'_, '_>) -> CommandResult {
-    match read(call, call.args.at(1))?.and_then(|set| set.score(call.args.at(2))) {
-        Some(score) => call.reply.double(score),
-        None => call.reply.null(),
+pub(super) fn zscore(
+    value: Option<ValueRef<'_>>,
+    args: Args<'_>,
+    reply: &mut Reply,
+) -> Result<(), CommandError> {
+    let set = value.map(ValueRef::as_sorted_set).transpose()?;
+    match set.and_then(|set| set.score(args.at(2))) {
+        Some(score) => reply.double(score),
+        None => reply.null(),
     }
-    call.done()
+    Ok(())
 }
 
 pub(super) fn zmscore(call: &mut Call<'_, '_>) -> CommandResult {

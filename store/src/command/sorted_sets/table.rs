@@ -35,11 +35,12 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
              elements to be removed.",
             "Remove one or more members from a sorted set",
         ),
-    Command::new("zcard", 2, members::zcard)
-        .flags(&[Flags::READONLY, Flags::FAST])
-        .keys(1, 1, 1)
-        .categories(&["sortedset"])
-        .doc("sorted-set", "1.2.0", "O(1)", "Get the number of members in a sorted set"),
+    Command::reading("zcard", 2, members::zcard).flags(&[Flags::FAST]).categories(&["sortedset"]).doc(
+        "sorted-set",
+        "1.2.0",
+        "O(1)",
+        "Get the number of members in a sorted set",
+    ),
     Command::new("zcount", 4, range::zcount)
         .flags(&[Flags::READONLY, Flags::FAST])
         .keys(1, 1, 1)
@@ -60,11 +61,12 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
             "O(log(N)) with N being the number of elements in the sorted set.",
             "Count the number of members in a sorted set between a given lexicographical range",
         ),
-    Command::new("zscore", 3, members::zscore)
-        .flags(&[Flags::READONLY, Flags::FAST])
-        .keys(1, 1, 1)
-        .categories(&["sortedset"])
-        .doc("sorted-set", "1.2.0", "O(1)", "Get the score associated with the given member in a sorted set"),
+    Command::reading("zscore", 3, members::zscore).flags(&[Flags::FAST]).categories(&["sortedset"]).doc(
+        "sorted-set",
+        "1.2.0",
+        "O(1)",
+        "Get the score associated with the given member in a sorted set",
+    ),
     Command::new("zmscore", -3, members::zmscore)
         .flags(&[Flags::READONLY, Flags::FAST])
         .keys(1, 1, 1)

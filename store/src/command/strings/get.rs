@@ -2,6 +2,7 @@
 
 use super::super::{Call, CommandError, CommandResult, EventClass};
 use crate::keyspace::Keys;
+use crate::resp::{Args, Reply};
 use crate::value::{StringRef, ValueRef};
 
 /// Finds a string to read it.
@@ -12,17 +13,17 @@ pub(in super::super) fn read_string<'k>(
     keys.get(key).map(ValueRef::as_string).transpose()
 }
 
-pub(super) fn get(call: &mut Call<'_, '_>) -> CommandResult {
-    match read_string(call.keys, call.args.at(1))? {
-        Some(value) => value.write_to(call.reply),
-        None => call.reply.null(),
+pub(super) fn get(value: Option<ValueRef<'_>>, _: Args<'_>, reply: &mut Reply) -> Result<(), CommandError> {
+    match value {
+        Some(value) => value.as_string()?.write_to(reply),
+        None => reply.null(),
     }
-    call.done()
+    Ok(())
 }
 
 pub(super) fn getdel(call: &mut Call<'_, '_>) -> CommandResult {
     let key = call.args.at(1);
-    get(call)?;
+    get(call.keys.get(key), call.args, call.reply)?;
     if call.keys.remove(key).is_some() {
         call.changed(EventClass::Generic, "del", key);
         call.replay([&b"DEL"[..], key]);
@@ -42,9 +43,13 @@ pub(super) fn mget(call: &mut Call<'_, '_>) -> CommandResult {
     call.done()
 }
 
-pub(super) fn strlen(call: &mut Call<'_, '_>) -> CommandResult {
-    let length = read_string(call.keys, call.args.at(1))?.map_or(0, StringRef::len);
-    call.count(length)
+pub(super) fn strlen(
+    value: Option<ValueRef<'_>>,
+    _: Args<'_>,
+    reply: &mut Reply,
+) -> Result<(), CommandError> {
+    reply.count(value.map(ValueRef::as_string).transpose()?.map_or(0, StringRef::len));
+    Ok(())
 }
 
 pub(super) fn getrange(call: &mut Call<'_, '_>) -> CommandResult {

@@ -21,11 +21,12 @@ use lcs::lcs;
 use set::{getex, getset, mset, msetnx, psetex, set, setex, setnx};
 
 pub(super) const COMMANDS: &[Command] = &[
-    Command::new("get", 2, get)
-        .flags(&[Flags::READONLY, Flags::FAST])
-        .keys(1, 1, 1)
-        .categories(&["string"])
-        .doc("string", "1.0.0", "O(1)", "Get the value of a key"),
+    Command::reading("get", 2, get).flags(&[Flags::FAST]).categories(&["string"]).doc(
+        "string",
+        "1.0.0",
+        "O(1)",
+        "Get the value of a key",
+    ),
     Command::new("set", -3, set)
         .flags(&[Flags::WRITE, Flags::DENYOOM])
         .keys(1, 1, 1)
@@ -96,11 +97,12 @@ pub(super) const COMMANDS: &[Command] = &[
         .keys(1, 1, 1)
         .categories(&["string"])
         .doc("string", "2.0.0", "O(1)", "Append a value to a key"),
-    Command::new("strlen", 2, strlen)
-        .flags(&[Flags::READONLY, Flags::FAST])
-        .keys(1, 1, 1)
-        .categories(&["string"])
-        .doc("string", "2.2.0", "O(1)", "Get the length of the value stored in a key"),
+    Command::reading("strlen", 2, strlen).flags(&[Flags::FAST]).categories(&["string"]).doc(
+        "string",
+        "2.2.0",
+        "O(1)",
+        "Get the length of the value stored in a key",
+    ),
     Command::new("incr", 2, incr)
         .flags(&[Flags::WRITE, Flags::DENYOOM, Flags::FAST])
         .keys(1, 1, 1)

@@ -1,0 +1,85 @@
+//! Cache lines that a running task will touch.
+
+use super::CACHE_LINE;
+use crate::object::prefetch;
+use crate::scheduler::Context;
+
+/// Cache lines that a task will touch soon, anywhere in memory.
+///
+/// An annotation for memory behind an object: a task names a [`Part`](crate::Part) of an object,
+/// but cannot name what the object points to. It is a hint, so the memory may be gone meanwhile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lines {
+    address: usize,
+    count: u8,
+}
+
+/// Further lines are left to the processor, which notices a sequence.
+const MOST_LINES: usize = 4;
+
+impl Lines {
+    /// No lines.
+    pub const NONE: Self = Self { address: 0, count: 0 };
+
+    /// Returns the lines of a value: the first 4 at most.
+    pub fn of<T: ?Sized>(value: &T) -> Self {
+        Self::from_start_of(value, size_of_val(value))
+    }
+
+    /// Returns the lines of so many bytes from the start of a value on, for memory whose size is
+    /// not known before it is read. The first 4 at most.
+    #[inline]
+    pub fn from_start_of<T: ?Sized>(value: &T, bytes: usize) -> Self {
+        let address = core::ptr::from_ref(value).addr();
+        let lines = (address % CACHE_LINE + bytes).div_ceil(CACHE_LINE);
+        Self { address, count: lines.min(MOST_LINES) as u8 }
+    }
+}
+
+impl Context {
+    /// Begins to fetch cache lines that this task will touch after it has done something else. It
+    /// does not wait for them.
+    ///
+    /// ```
+    /// use xtasking::{Lines, Runtime, primitive::SpinLatch};
+    ///
+    /// let rt = Runtime::builder().workers(2).build()?;
+    /// let rows = |first: u64| rt.plain((first..first + 1000).collect::<Vec<u64>>()).pin(SpinLatch);
+    /// let tables: Vec<_> = (0..16).map(|table| rows(table * 1000).build()).collect();
+    /// let sum = rt.task(()).submit(move |(), cx| {
+    ///     // First all lines, so that the processor waits for them at the same time.
+    ///     for table in &tables {
+    ///         let lines = cx.task(table.write()).try_call(|rows| Lines::of(&rows[500]));
+    ///         cx.fetch(lines.unwrap_or_default());
+    ///     }
+    ///     let rows = tables.iter().map(|table| cx.task(table.write()).try_call(|rows| rows[500]));
+    ///     rows.map(|row| row.unwrap_or_default()).sum::<u64>()
+    /// });
+    /// assert_eq!(sum.join()?, (0..16).map(|table| table * 1000 + 500).sum());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn fetch(&self, lines: Lines) {
+        for line in 0..usize::from(lines.count) {
+            prefetch((lines.address + line * CACHE_LINE) as u64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Lines;
+
+    #[test]
+    fn lines_are_those_of_the_bytes() {
+        #[repr(align(64))]
+        struct Aligned([u8; 1000]);
+        let bytes = Aligned([0; 1000]).0;
+        let count = |from: usize, len: usize| Lines::of(&bytes[from..from + len]).count;
+        let start = core::ptr::from_ref(&bytes).addr() % 64;
+        let from = (64 - start) % 64;
+        assert_eq!([count(from, 0), count(from, 1), count(from, 64), count(from, 65)], [0, 1, 1, 2]);
+        assert_eq!([count(from + 63, 1), count(from + 63, 2), count(from, 900)], [1, 2, 4]);
+        assert_eq!(Lines::NONE.count, 0);
+    }
+}
