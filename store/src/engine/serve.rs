@@ -99,7 +99,8 @@ impl Body<'_> {
         match how {
             Unblock::Timeout => write_timeout(parked.block.null, reply),
             Unblock::Error => reply.error(b"UNBLOCKED client unblocked via CLIENT UNBLOCK"),
-            Unblock::Failure => reply.error(b"ERR"),
+            Unblock::Saved(true) => reply.ok(),
+            Unblock::Saved(false) => reply.error(b"ERR"),
             Unblock::Close => session.is_closing = true,
         }
         self.let_go(parked, before);

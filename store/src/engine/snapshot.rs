@@ -131,8 +131,10 @@ impl Inner {
 
     /// Ends the snapshot, and tells what has waited for it.
     fn end_snapshot(&self, result: SaveResult) {
-        let is_ending = self.server.persistence.status().is_ending;
-        self.versions.end(result.is_err() || is_ending);
+        self.versions.end(result.is_err());
+        if self.server.persistence.status().is_ending {
+            self.versions.set_suspect();
+        }
         for waiter in self.server.persistence.end(self.now(), &result) {
             waiter(&result);
         }
@@ -144,8 +146,7 @@ impl Inner {
         let waiter = move |result: &SaveResult| match (request, result) {
             (SnapshotRequest::Begin, _) => {}
             (SnapshotRequest::Reload, Ok(())) => inner.reload(session),
-            (_, Ok(())) => inner.end_wait(session, Unblock::Timeout),
-            (_, Err(_)) => inner.end_wait(session, Unblock::Failure),
+            (_, result) => inner.end_wait(session, Unblock::Saved(result.is_ok())),
         };
         if let Err(waiter) = self.server.persistence.wait(Box::new(waiter)) {
             waiter(&Err("no snapshot is taken".to_owned()));
@@ -164,7 +165,7 @@ impl Inner {
             let mut keys = Keys::new(&inner.layout, &inner.versions, held);
             keys.begin(0, inner.now());
             let reloaded = keys.reload(inner.server.databases, &inner.server.settings.value_limits());
-            inner.end_wait(session, if reloaded.is_ok() { Unblock::Timeout } else { Unblock::Failure });
+            inner.end_wait(session, Unblock::Saved(reloaded.is_ok()));
         });
     }
 

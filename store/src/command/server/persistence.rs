@@ -21,7 +21,8 @@ pub(super) fn save(call: &mut Call<'_, '_>) -> CommandResult {
 /// Begins a snapshot, and waits.
 pub(super) fn save_for(call: &mut Call<'_, '_>, wanted: SnapshotRequest) -> CommandResult {
     request(call, wanted)?;
-    Ok(Outcome::Block(Block { keys: Vec::new(), others: Vec::new(), deadline: None, null: NullReply::Ok }))
+    // CLIENT UNBLOCK ends the wait with a null.
+    Ok(Outcome::Block(Block { keys: Vec::new(), others: Vec::new(), deadline: None, null: NullReply::Array }))
 }
 
 /// Begins a snapshot.
