@@ -118,7 +118,8 @@ impl Keys<'_> {
                 }
             }
             removed += table.len();
-            if word.is_saving() && table.has_unsaved(word.version()) {
+            let is_wanted = word.is_saving() && !planted!("removed-table-unsaved");
+            if is_wanted && table.has_unsaved(word.version()) {
                 let origin = table.origin(word.version(), database);
                 held.retired.push(RetiredTable::new(word.version(), origin, table));
             }
@@ -134,8 +135,10 @@ impl Keys<'_> {
             let shard: &mut Held<'_> = &mut self.held_mut()[at];
             note_swap(shard, layout, database, other);
             let [one, two] = shard.databases.get_disjoint_mut([database, other]).expect("two databases");
-            one.table.note_origin(version, database);
-            two.table.note_origin(version, other);
+            if !planted!("swap-forgets-origin") {
+                one.table.note_origin(version, database);
+                two.table.note_origin(version, other);
+            }
             std::mem::swap(&mut one.table, &mut two.table);
             std::mem::swap(&mut one.expiry_cursor, &mut two.expiry_cursor);
         }
