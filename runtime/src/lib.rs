@@ -277,7 +277,7 @@ pub mod bundle {
     pub use crate::task::bundle::{Bundle, Each, Fold, Hop, Next, Start, Walk, each, fold};
 }
 
-pub use annotation::{Frequency, Lines, Part, Place, Priority};
+pub use annotation::{Frequency, Part, Place, Priority};
 #[doc(inline)]
 pub use claims::{claim::Claim, granules::Granules, held::Held};
 #[doc(inline)]

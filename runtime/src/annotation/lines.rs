@@ -2,12 +2,12 @@
 
 use super::CACHE_LINE;
 use crate::object::prefetch;
-use crate::scheduler::Context;
 
 /// Cache lines that a task will touch soon, anywhere in memory.
 ///
 /// An annotation for memory behind an object: a task names a [`Part`](crate::Part) of an object,
-/// but cannot name what the object points to. It is a hint, so the memory may be gone meanwhile.
+/// but cannot name what the object points to. It is a hint: the memory may be gone meanwhile. The
+/// default is no lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lines {
     address: usize,
@@ -18,9 +18,6 @@ pub struct Lines {
 const MOST_LINES: usize = 4;
 
 impl Lines {
-    /// No lines.
-    pub const NONE: Self = Self { address: 0, count: 0 };
-
     /// Returns the lines of a value: the first 4 at most.
     pub fn of<T: ?Sized>(value: &T) -> Self {
         Self::from_start_of(value, size_of_val(value))
@@ -34,34 +31,31 @@ impl Lines {
         let lines = (address % CACHE_LINE + bytes).div_ceil(CACHE_LINE);
         Self { address, count: lines.min(MOST_LINES) as u8 }
     }
-}
 
-impl Context {
-    /// Begins to fetch cache lines that this task will touch after it has done something else. It
-    /// does not wait for them.
+    /// Begins to fetch the lines. It does not wait for them: the task does something else before it
+    /// touches them.
     ///
     /// ```
-    /// use xtasking::{Lines, Runtime, primitive::SpinLatch};
+    /// use xtasking::{Object, Runtime, primitive::SpinLatch, task::Lines};
     ///
     /// let rt = Runtime::builder().workers(2).build()?;
-    /// let rows = |first: u64| rt.plain((first..first + 1000).collect::<Vec<u64>>()).pin(SpinLatch);
+    /// let rows = |first| rt.plain((first..first + 1000).collect::<Vec<u64>>()).pin(SpinLatch);
     /// let tables: Vec<_> = (0..16).map(|table| rows(table * 1000).build()).collect();
     /// let sum = rt.task(()).submit(move |(), cx| {
     ///     // First all lines, so that the processor waits for them at the same time.
     ///     for table in &tables {
-    ///         let lines = cx.task(table.write()).try_call(|rows| Lines::of(&rows[500]));
-    ///         cx.fetch(lines.unwrap_or_default());
+    ///         _ = cx.task(table.write()).try_call(|rows| Lines::of(&rows[500]).fetch());
     ///     }
-    ///     let rows = tables.iter().map(|table| cx.task(table.write()).try_call(|rows| rows[500]));
-    ///     rows.map(|row| row.unwrap_or_default()).sum::<u64>()
+    ///     let row = |table| cx.task(Object::write(table)).try_call(|rows| rows[500]).unwrap_or(0);
+    ///     tables.iter().map(row).sum::<u64>()
     /// });
     /// assert_eq!(sum.join()?, (0..16).map(|table| table * 1000 + 500).sum());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
-    pub fn fetch(&self, lines: Lines) {
-        for line in 0..usize::from(lines.count) {
-            prefetch((lines.address + line * CACHE_LINE) as u64);
+    pub fn fetch(self) {
+        for line in 0..usize::from(self.count) {
+            prefetch((self.address + line * CACHE_LINE) as u64);
         }
     }
 }
@@ -80,6 +74,6 @@ mod tests {
         let from = (64 - start) % 64;
         assert_eq!([count(from, 0), count(from, 1), count(from, 64), count(from, 65)], [0, 1, 1, 2]);
         assert_eq!([count(from + 63, 1), count(from + 63, 2), count(from, 900)], [1, 2, 4]);
-        assert_eq!(Lines::NONE.count, 0);
+        assert_eq!(Lines::default().count, 0);
     }
 }

@@ -6,6 +6,7 @@
 //! | [`ListAccess`], [`ReadOrWrite`], [`ReadOrWriteLink`] | lists of accesses |
 //! | [`ReadOrWriteView`] | what the body gets of a [`ReadOrWrite`] |
 //! | [`Call`] | the result of [`call`](crate::TaskBuilder::call) |
+//! | [`Lines`] | cache lines that a running task will touch |
 //! | [`PanicPayload`] | the payload in [`JoinError::Panicked`] |
 //! | [`ScopedTask`] | a task in a [scope](crate::TaskScope) |
 //! | [`Spawner`] | a [`Runtime`](crate::Runtime) or a [`Context`](crate::Context) |
@@ -26,7 +27,7 @@
 // | `pending` | complete tasks that are stored before they enter a run queue |
 // | `access`, `access_list`, `grant` | which objects a task accesses; what its body gets of each |
 // | `entry` | entering and leaving an object |
-// | `call` | tasks that a thread outside runs itself |
+// | `call` | bodies that a thread outside, or a running task, runs itself |
 // | `bundle/` | one task that carries many walks |
 // | `visit`, `modify` | walks and writes in linked structures, as a program defines them |
 // | `reader`, `node_version` | walks of plain threads, without a task |
@@ -76,6 +77,7 @@ mod timed_join;
 mod unbound;
 pub(crate) mod visit;
 
+pub use crate::annotation::Lines;
 pub use crate::object::{AllowsIsolation, LegalFor};
 pub use access::{Access, AccessSet, Read, Write};
 pub use access_list::{ListAccess, ReadOrWrite, ReadOrWriteLink, ReadOrWriteView};

@@ -168,7 +168,7 @@ fn a_call_after_the_end_is_refused() {
     assert!(matches!(late, Err(JoinError::ShutDown)), "{late:?}");
 }
 
-/// Adds a task's number to the lists in order, from `next` on: in place where it can, else by a follow-up.
+/// Adds a task's number to the lists in order, from `next` on: in place, or else by a follow-up.
 fn add_in_order(lists: Arc<Vec<Object<Plain<Vec<usize>>>>>, task: usize, mut next: usize, cx: &mut RunsOn) {
     while let Some(list) = lists.get(next) {
         if cx.task(list.write()).try_call(|list| list.push(task)).is_err() {

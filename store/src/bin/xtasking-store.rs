@@ -20,6 +20,9 @@ use xtasking_store::engine::LoadProgress;
 use xtasking_store::net::Service;
 use xtasking_store::server::{Setting, SettingError, Settings};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The setting of save points, and what the program has for it if none are chosen.
 const SAVE: &str = "save";
 const SAVE_POINTS: &str = "3600 1 300 100 60 10000";

@@ -4,18 +4,19 @@
 //! several at a time: first the buckets of all, then the entries. So the processor waits for the
 //! memory of all of them at once.
 
-use super::batch::Batch;
-use super::engine::Inner;
 use crate::command::{Command, KeyPositions, resolve};
+use crate::keyspace::{Layout, Shard};
+use crate::resp::Requests;
 use smallvec::SmallVec;
-use xtasking::{Context, Lines};
+use xtasking::{Context, Object, Shared};
 
 /// The most requests at a time.
 const MOST_REQUESTS: usize = 16;
 
 /// Some of the next requests of a batch.
-#[derive(Debug, Default)]
-pub(super) struct Ahead {
+pub(super) struct Ahead<'k> {
+    shards: &'k [Object<Shared<Shard>>],
+    layout: &'k Layout,
     /// The index of the first one.
     first: usize,
     requests: SmallVec<[Known; MOST_REQUESTS]>,
@@ -37,52 +38,59 @@ pub(super) struct Hashed {
     pub(super) shard: usize,
 }
 
-impl Ahead {
-    /// Returns what is known of the next request of a batch, which is not done.
+impl<'k> Ahead<'k> {
+    pub(super) fn new(shards: &'k [Object<Shared<Shard>>], layout: &'k Layout) -> Self {
+        Self { shards, layout, first: 0, requests: SmallVec::new() }
+    }
+
+    /// Returns what is known of a request. Those after it will probably access this database.
     #[inline]
-    pub(super) fn next(&mut self, inner: &Inner, batch: &Batch, cx: &mut Context) -> Known {
-        if let Some(known) = self.requests.get(batch.next - self.first) {
+    pub(super) fn get(
+        &mut self,
+        requests: &Requests,
+        index: usize,
+        database: usize,
+        cx: &mut Context,
+    ) -> Known {
+        if let Some(known) = self.requests.get(index - self.first) {
             return *known;
         }
-        self.look(inner, batch, cx);
+        self.look(requests, index);
+        if self.requests.len() > 1 {
+            self.fetch(database, cx);
+        }
         self.requests[0]
     }
 
-    fn look(&mut self, inner: &Inner, batch: &Batch, cx: &mut Context) {
+    fn look(&mut self, requests: &Requests, first: usize) {
         let mut last = self.requests.last().and_then(|known| known.command);
-        self.first = batch.next;
+        self.first = first;
         self.requests.clear();
-        let end = batch.requests.len().min(batch.next + MOST_REQUESTS);
-        for index in batch.next..end {
-            let args = batch.requests.args(index);
+        for index in first..requests.len().min(first + MOST_REQUESTS) {
+            let args = requests.args(index);
             let command = last.map_or_else(|| resolve(args).ok(), |last| last.find_after(args));
             let has_one_key =
                 |command: &Command| matches!(command.keys, KeyPositions::Range { first: 1, last: 1, .. });
             let key = command.filter(|command| has_one_key(command)).and_then(|_| args.get(1));
             let key = key.map(|key| {
-                let hash = inner.layout.hash(key);
-                Hashed { hash, shard: inner.layout.shard_of(hash) }
+                let hash = self.layout.hash(key);
+                Hashed { hash, shard: self.layout.shard_of(hash) }
             });
             self.requests.push(Known { command, key });
             last = command;
         }
-        if self.requests.len() > 1 {
-            self.fetch(inner, batch.session.database, cx);
-        }
     }
 
     /// Begins to fetch what the requests will touch. A shard that is not free is left out.
-    fn fetch(&self, inner: &Inner, database: usize, cx: &mut Context) {
+    fn fetch(&self, database: usize, cx: &mut Context) {
         let keys = || self.requests.iter().filter_map(|known| known.key);
         for key in keys() {
-            let shard = cx.task(inner.shards[key.shard].read());
-            let lines = shard.try_call(|shard| shard.lines(database, key.hash));
-            cx.fetch(lines.unwrap_or(Lines::NONE));
+            let shard = cx.task(self.shards[key.shard].read());
+            _ = shard.try_call(|shard| shard.lines(database, key.hash).fetch());
         }
         for key in keys() {
-            let shard = cx.task(inner.shards[key.shard].read());
-            let lines = shard.try_call(|shard| shard.lines_of_entry(database, key.hash));
-            cx.fetch(lines.unwrap_or(Lines::NONE));
+            let shard = cx.task(self.shards[key.shard].read());
+            _ = shard.try_call(|shard| shard.lines_of_entry(database, key.hash).fetch());
         }
     }
 }

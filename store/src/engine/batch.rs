@@ -113,17 +113,18 @@ impl Batch {
     }
 
     fn take_turn(mut self: Box<Self>, inner: &Arc<Inner>, turn: &mut Turn, cx: &mut Context) -> Came {
-        let mut ahead = Ahead::default();
+        let mut ahead = Ahead::new(&inner.shards, &inner.layout);
         let end = self.next + MOST_REQUESTS;
         while self.next < end {
             if self.is_done() {
                 return Came::ToTheEnd(self);
             }
-            let known = ahead.next(inner, &self, cx);
+            let known = ahead.get(&self.requests, self.next, self.session.database, cx);
             if turn.try_read(inner, &known, &mut self, cx) {
                 continue;
             }
-            let request = Request::of(inner, &self, &known);
+            let args = self.requests.args(self.next);
+            let request = Request::of(&inner.layout, &self.session, args, &known);
             let mut batch = Some(self);
             let is_run = turn.try_run(inner, &request, &mut batch, cx);
             turn.settle(inner, cx);

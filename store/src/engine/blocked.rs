@@ -78,6 +78,7 @@ impl Blocked {
     }
 
     /// Takes all parked batches.
+    #[cfg(feature = "net")]
     pub(super) fn take_all(&self) -> Vec<Parked> {
         let mut waits = self.lock();
         waits.deadlines.clear();

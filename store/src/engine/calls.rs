@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 pub(super) struct Calls {
     by_name: SmallVec<[(&'static str, CommandCounts); 4]>,
     keys: KeyCounts,
+    changes: u64,
 }
 
 impl Calls {
@@ -37,11 +38,17 @@ impl Calls {
         self.keys.expired += counts.expired;
     }
 
+    /// Counts changes of keys.
+    pub(super) fn add_changes(&mut self, changes: u64) {
+        self.changes += changes;
+    }
+
     /// Adds the counts to the server's.
     pub(super) fn flush(&mut self, statistics: &Statistics, session: u64) {
         for (command, counts) in self.by_name.drain(..) {
             statistics.count(session, command, counts);
         }
         statistics.count_keys(session, std::mem::take(&mut self.keys));
+        statistics.count_changes(std::mem::take(&mut self.changes));
     }
 }

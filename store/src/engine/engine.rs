@@ -137,6 +137,7 @@ impl Engine {
     }
 
     /// Drops the requests of blocked sessions, as the runtime ends: nothing will serve them.
+    #[cfg(feature = "net")]
     pub(crate) fn abandon_waits(&self) {
         drop(self.inner.blocked.take_all());
     }
@@ -221,11 +222,13 @@ impl Inner {
 
     /// Passes effects to the function that follows them.
     pub(super) fn report(&self, effects: &Effects) {
-        self.server.statistics.count_changes(effects.changes());
+        if effects.is_empty() {
+            return;
+        }
         if self.server.notifies() {
             effects.events.iter().for_each(|event| self.server.notify(event));
         }
-        if let Some(follow) = self.on_effects.as_ref().filter(|_| !effects.is_empty()) {
+        if let Some(follow) = &self.on_effects {
             follow(effects);
         }
     }

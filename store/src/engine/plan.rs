@@ -1,10 +1,8 @@
 //! Which shards a request needs.
 
 use super::ahead::{Hashed, Known};
-use super::batch::Batch;
-use super::engine::Inner;
 use crate::command::{Command, KeyPositions, check_access, resolve};
-use crate::keyspace::Cursor;
+use crate::keyspace::{Cursor, Layout};
 use crate::resp::{Args, parse_integer};
 use crate::session::Session;
 use smallvec::SmallVec;
@@ -44,15 +42,15 @@ pub(super) enum Place {
 impl Request {
     /// Returns the next request of a batch.
     #[inline]
-    pub(super) fn of(inner: &Inner, batch: &Batch, known: &Known) -> Self {
-        let (session, command) = (&batch.session, known.command);
+    pub(super) fn of(layout: &Layout, session: &Session, args: Args<'_>, known: &Known) -> Self {
+        let command = known.command;
         let allowed = command.filter(|command| check_access(command, session.is_authenticated).is_ok());
         let place = match (allowed.filter(|command| runs_now(command, session)), known.key) {
             (None, _) => Place::Nowhere,
             (Some(command), Some(Hashed { hash, shard })) => {
                 Place::Shard { number: shard, writes: command.holds_alone(), hash: Some(hash) }
             }
-            (Some(command), None) => Place::of(inner, session, command, batch.requests.args(batch.next)),
+            (Some(command), None) => Place::of(layout, session, command, args),
         };
         Self { command, place }
     }
@@ -68,9 +66,9 @@ impl Request {
 }
 
 impl Place {
-    fn of(inner: &Inner, session: &Session, command: &Command, args: Args<'_>) -> Self {
+    fn of(layout: &Layout, session: &Session, command: &Command, args: Args<'_>) -> Self {
         let mut shards = Shards::new();
-        add_shards(inner, session, command, args, &mut shards);
+        add_shards(layout, session, command, args, &mut shards);
         normalize(&mut shards);
         match *shards {
             [] => Self::Nowhere,
@@ -87,9 +85,9 @@ pub(super) fn runs_now(command: &Command, session: &Session) -> bool {
 }
 
 /// Appends the shards that a command needs.
-fn add_shards(inner: &Inner, session: &Session, command: &Command, args: Args<'_>, shards: &mut Shards) {
+fn add_shards(layout: &Layout, session: &Session, command: &Command, args: Args<'_>, shards: &mut Shards) {
     let writes = command.holds_alone();
-    let all = inner.layout.shards();
+    let all = layout.shards();
     match command.keys {
         KeyPositions::None => {}
         KeyPositions::All => shards.extend((0..all).map(|shard| (shard, writes))),
@@ -101,16 +99,16 @@ fn add_shards(inner: &Inner, session: &Session, command: &Command, args: Args<'_
         | KeyPositions::Function(_)
         | KeyPositions::Patterns { .. } => {
             let keys = command.keys.positions(args).into_iter().map(|at| args.at(at));
-            shards.extend(keys.map(|key| (inner.layout.shard(key), writes)));
+            shards.extend(keys.map(|key| (layout.shard(key), writes)));
         }
         KeyPositions::Cursor => {
             let number = args.get(1).and_then(parse_integer).unwrap_or(0);
             let first = Cursor::from_number(number as u64).shard();
             shards.extend((first..all).take(SHARDS_OF_SCAN).map(|shard| (shard, writes)));
         }
-        KeyPositions::Watched => add_watched(inner, session, shards),
+        KeyPositions::Watched => add_watched(layout, session, shards),
         KeyPositions::Transaction => {
-            add_watched(inner, session, shards);
+            add_watched(layout, session, shards);
             let Some(transaction) = &session.transaction else { return };
             if transaction.is_aborted {
                 return;
@@ -118,15 +116,15 @@ fn add_shards(inner: &Inner, session: &Session, command: &Command, args: Args<'_
             for index in 0..transaction.requests.len() {
                 let args = transaction.requests.args(index);
                 if let Ok(command) = resolve(args) {
-                    add_shards(inner, session, command, args, shards);
+                    add_shards(layout, session, command, args, shards);
                 }
             }
         }
     }
 }
 
-fn add_watched(inner: &Inner, session: &Session, shards: &mut Shards) {
-    shards.extend(session.watched.iter().map(|watched| (inner.layout.shard(&watched.key), true)));
+fn add_watched(layout: &Layout, session: &Session, shards: &mut Shards) {
+    shards.extend(session.watched.iter().map(|watched| (layout.shard(&watched.key), true)));
 }
 
 /// Sorts shards; one that is named several times is written if any of these writes.

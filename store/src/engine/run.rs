@@ -7,8 +7,8 @@ use super::plan::runs_now;
 use super::serve::{Errand, serve_ready};
 use super::turn::Turn;
 use crate::command::{
-    Block, Call, Command, CommandError, Executed, Flags, check_access, check_listening, execute, find_named,
-    resolve,
+    Block, Call, Command, CommandError, Executed, Flags, KeyPositions, check_access, check_listening,
+    execute, find_named, resolve,
 };
 use crate::keyspace::{HeldShards, Keys, Waiting};
 use crate::resp::Args;
@@ -120,12 +120,18 @@ impl<'v> Body<'v> {
             effects: &mut self.turn.effects,
             ready,
         };
+        if let KeyPositions::Range { first, last: -1, step } = command.keys
+            && call.args.len() > first + step
+        {
+            call.keys.fetch(call.args.skip(first).iter().step_by(step));
+        }
         if let (Some(hash), Some(key)) = (self.turn.hash.take(), call.args.get(1)) {
             call.keys.note_hash(key, hash);
         }
         let executed = execute(command, &mut call);
         self.turn.calls.add_keys(self.keys.take_counts());
         if !self.turn.effects.is_untouched() {
+            self.turn.calls.add_changes(self.turn.effects.changes());
             self.inner.report(&self.turn.effects);
             if let Some(request) = self.turn.effects.snapshot() {
                 self.turn.errands.push(Errand::Save { request, session: session.id() });

@@ -19,7 +19,7 @@ use std::num::NonZero;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{fmt, ptr, slice};
-use xtasking::Lines;
+use xtasking::task::Lines;
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("the store needs addresses of 64 bits");
@@ -366,5 +366,111 @@ impl Drop for Block {
 impl fmt::Debug for Block {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Block").field("key", &self.key().escape_ascii()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Block, Content};
+    use crate::value::{Hash, StringValue, Value, ValueRef};
+    use proptest::prelude::*;
+
+    /// The content of a block, for the model.
+    #[derive(Clone, Debug, PartialEq)]
+    enum Model {
+        Integer(i64),
+        Bytes(Vec<u8>),
+        Growing(Vec<u8>),
+    }
+
+    impl Model {
+        fn content(&self) -> Content<'_, Value> {
+            match self {
+                Self::Integer(number) => Content::Integer(*number),
+                Self::Bytes(bytes) => Content::Bytes(bytes),
+                Self::Growing(bytes) => Content::Value(Value::String(StringValue::Growing(bytes.clone()))),
+            }
+        }
+
+        fn of(block: &Block) -> Self {
+            match block.content() {
+                Content::Integer(number) => Self::Integer(number),
+                Content::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
+                Content::Value(Value::String(StringValue::Growing(bytes))) => Self::Growing(bytes.clone()),
+                Content::Value(other) => panic!("{other:?} was not put there"),
+            }
+        }
+    }
+
+    fn model() -> impl Strategy<Value = Model> {
+        // Lengths around the greatest that fit into a header.
+        let bytes = prop_oneof![0..40usize, 65_530..65_540usize].prop_map(|len| vec![b'v'; len]);
+        prop_oneof![
+            any::<i64>().prop_map(Model::Integer),
+            bytes.clone().prop_map(Model::Bytes),
+            bytes.prop_map(Model::Growing),
+        ]
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Replace(Model),
+        Expire(Option<u64>),
+        Tag(u16),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            model().prop_map(Step::Replace),
+            any::<Option<u64>>().prop_map(Step::Expire),
+            any::<u16>().prop_map(Step::Tag),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_block_has_what_was_put_into_it(
+            key in prop_oneof![0..30usize, 250..260usize],
+            mut content in model(),
+            mut expires_at in any::<Option<u64>>(),
+            steps in prop::collection::vec(step(), 0..10),
+        ) {
+            let (key, mut tag) = (vec![b'k'; key], 0);
+            let mut block = Block::new(&key, content.content(), expires_at, 7);
+            for step in steps {
+                match step {
+                    Step::Replace(new) => {
+                        block.replace(new.content());
+                        content = new;
+                    }
+                    Step::Expire(at) => {
+                        block.set_expires_at(at);
+                        expires_at = at;
+                    }
+                    Step::Tag(new) => {
+                        block.set_tag(new);
+                        tag = new;
+                    }
+                }
+                prop_assert_eq!(block.key(), &key[..]);
+                prop_assert_eq!(&Model::of(&block), &content);
+                prop_assert_eq!((block.expires_at(), block.tag()), (expires_at, tag));
+                prop_assert_eq!(block.accessed().load(std::sync::atomic::Ordering::Relaxed), 7);
+            }
+        }
+    }
+
+    #[test]
+    fn values_are_moved_out_or_dropped_once() {
+        let hash = || Content::Value(Value::Hash(Box::<Hash>::default()));
+        let block = Block::new(b"key", hash(), None, 0);
+        let value = block.into_value().expect("it is one");
+        assert_eq!(ValueRef::from(&value).type_name(), "hash");
+        let mut block = Block::new(b"key", hash(), None, 0);
+        block.set_expires_at(Some(9));
+        assert!(block.value_mut().is_some() && block.expires_at() == Some(9));
+        block.replace(hash());
+        block.replace(Content::Integer(3));
+        assert!(block.into_value().is_err_and(|block| matches!(block.content(), Content::Integer(3))));
     }
 }

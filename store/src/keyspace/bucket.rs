@@ -1,7 +1,7 @@
 //! Buckets: the entries of a segment, a cache line of eight pointers each.
 
 use super::Entry;
-use xtasking::Lines;
+use xtasking::task::Lines;
 
 /// The entries of a bucket.
 const SLOTS: usize = 8;
@@ -105,14 +105,14 @@ impl Buckets {
 
     /// Returns the lines in which a lookup of this tag begins.
     pub(super) fn lines(&self, tag: u16) -> Lines {
-        self.buckets.get(self.home(tag)).map_or(Lines::NONE, Lines::of)
+        self.buckets.get(self.home(tag)).map(Lines::of).unwrap_or_default()
     }
 
     /// Returns the lines of an entry with this tag, where a lookup begins.
     pub(super) fn lines_of_entry(&self, tag: u16) -> Lines {
         let bucket = self.buckets.get(self.home(tag));
         let entry = bucket.and_then(|bucket| bucket.0.iter().flatten().find(|entry| entry.tag() == tag));
-        entry.map_or(Lines::NONE, Entry::lines)
+        entry.map(Entry::lines).unwrap_or_default()
     }
 
     /// Returns the entry at a place where one was found.

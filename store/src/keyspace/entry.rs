@@ -4,7 +4,7 @@ use super::block::{Block, Content};
 use crate::value::{StringRef, StringValue, Value, ValueRef};
 use std::mem;
 use std::sync::atomic::Ordering;
-use xtasking::Lines;
+use xtasking::task::Lines;
 
 /// A key, its value, when it expires and when it was last accessed: one block of memory, if the
 /// value is a number or bytes that are replaced as a whole.
@@ -14,6 +14,11 @@ pub struct Entry(Block);
 impl Entry {
     pub(super) fn new(key: &[u8], value: Value, expires_at: Option<u64>, now: u64) -> Self {
         Self(with_content(value, |content| Block::new(key, content, expires_at, seconds(now))))
+    }
+
+    /// Makes an entry with a string: the text of an integer becomes one.
+    pub(super) fn of_text(key: &[u8], text: &[u8], expires_at: Option<u64>, now: u64) -> Self {
+        Self(Block::new(key, content_of(text), expires_at, seconds(now)))
     }
 
     /// Returns the key.
@@ -48,6 +53,11 @@ impl Entry {
     /// Replaces the value.
     pub(super) fn set_value(&mut self, value: Value) {
         with_content(value, |content| self.0.replace(content));
+    }
+
+    /// Replaces the value by a string: the text of an integer becomes one.
+    pub(super) fn set_text(&mut self, text: &[u8]) {
+        self.0.replace(content_of(text));
     }
 
     /// Returns the value, without the key.
@@ -127,6 +137,11 @@ fn with_content<R>(value: Value, then: impl FnOnce(Content<'_, Value>) -> R) -> 
         Value::String(StringValue::Fixed(bytes)) => then(Content::Bytes(&bytes)),
         other => then(Content::Value(other)),
     }
+}
+
+/// Returns the content of a block with a string.
+fn content_of(text: &[u8]) -> Content<'_, Value> {
+    StringValue::parse(text).map_or(Content::Bytes(text), Content::Integer)
 }
 
 /// Seconds since 1970, which fit until 2106.

@@ -141,6 +141,14 @@ impl<'v> Keys<'v> {
         (hash, at.expect("the command's key positions name each key that it accesses"))
     }
 
+    /// Begins to fetch what the command will touch of these keys.
+    pub(crate) fn fetch<'k>(&self, keys: impl Iterator<Item = &'k [u8]> + Clone) {
+        let places = || keys.clone().map(|key| self.locate(key));
+        let table = |at: usize| &self.held[at].databases[self.database].table;
+        places().for_each(|(hash, at)| table(at).lines(hash).fetch());
+        places().for_each(|(hash, at)| table(at).lines_of_entry(hash).fetch());
+    }
+
     /// Finds the entry of a key that has not expired, without noting an access.
     pub fn peek(&self, key: &[u8]) -> Option<&Entry> {
         let (hash, at) = self.locate(key);
@@ -212,13 +220,43 @@ impl<'v> Keys<'v> {
 
     /// Sets the value of a key, and when it expires.
     pub fn put_until(&mut self, key: &[u8], value: Value, expires_at: Option<u64>) {
+        let (value, now) = (Cell::new(Some(value)), self.now);
+        let take = || value.take().expect("a value is put once");
+        self.put_by(
+            key,
+            expires_at,
+            |entry| entry.set_value(take()),
+            || Entry::new(key, take(), expires_at, now),
+        );
+    }
+
+    /// Sets a key to a string as SET does (the text of an integer becomes one), and when it
+    /// expires.
+    pub fn put_text(&mut self, key: &[u8], text: &[u8], expires_at: Option<u64>) {
+        let now = self.now;
+        self.put_by(
+            key,
+            expires_at,
+            |entry| entry.set_text(text),
+            || Entry::of_text(key, text, expires_at, now),
+        );
+    }
+
+    #[inline]
+    fn put_by(
+        &mut self,
+        key: &[u8],
+        expires_at: Option<u64>,
+        set: impl FnOnce(&mut Entry),
+        make: impl FnOnce() -> Entry,
+    ) {
         let (hash, at) = self.locate(key);
         let (database, now, layout, version) = (self.database, self.now, self.layout, self.version.version());
         let table = self.table_mut(hash, at);
         match table.find_mut(hash, key) {
             Some(entry) => {
                 let had_expired = entry.is_expired(now) && !planted!("overwritten-expiry-untold");
-                entry.set_value(value);
+                set(entry);
                 entry.touch(now);
                 if entry.expires_at() != expires_at {
                     table.set_expiry(hash, key, expires_at);
@@ -227,10 +265,7 @@ impl<'v> Keys<'v> {
                     self.expired.push(Expired { database, key: key.into() });
                 }
             }
-            None => {
-                let entry = Entry::new(key, value, expires_at, now);
-                table.insert(hash, entry, version, |key| layout.hash(key));
-            }
+            None => _ = table.insert(hash, make(), version, |key| layout.hash(key)),
         }
     }
 

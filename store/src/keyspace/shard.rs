@@ -4,7 +4,7 @@ use super::Table;
 use super::saving::RetiredTable;
 use crate::value::ValueRef;
 use std::collections::HashMap;
-use xtasking::Lines;
+use xtasking::task::Lines;
 
 /// The keys of all databases whose hashes lead here. Tasks that only read it run side by side.
 #[derive(Debug)]

@@ -7,7 +7,7 @@
 
 use super::Entry;
 use super::bucket::Buckets;
-use xtasking::Lines;
+use xtasking::task::Lines;
 
 /// The entries of a segment; then it is split.
 const MOST_ENTRIES: usize = 112;
@@ -92,12 +92,12 @@ impl Table {
 
     /// Returns the lines in which a lookup of this hash begins.
     pub(crate) fn lines(&self, hash: u64) -> Lines {
-        self.segment(hash).map_or(Lines::NONE, |segment| segment.entries.lines(tag(hash)))
+        self.segment(hash).map(|segment| segment.entries.lines(tag(hash))).unwrap_or_default()
     }
 
     /// Returns the lines of the entry that such a lookup probably finds.
     pub(crate) fn lines_of_entry(&self, hash: u64) -> Lines {
-        self.segment(hash).map_or(Lines::NONE, |segment| segment.entries.lines_of_entry(tag(hash)))
+        self.segment(hash).map(|segment| segment.entries.lines_of_entry(tag(hash))).unwrap_or_default()
     }
 
     /// Sets or removes the expiry of an entry. Returns false if there is none of this key.

@@ -1,8 +1,9 @@
 //! What a key holds.
 //!
-//! Each type has a file. Commands read a [`ValueRef`] and change a [`Value`]. They take it apart by `as_…`, which fails with the error that
-//! Redis gives to a command on a key of another type. Small collections lie in one buffer; larger
-//! ones have tables and trees. [`CompactLimits`] says from which size on.
+//! Each type has a file. Commands read a [`ValueRef`] and change a [`Value`]. They take it apart by
+//! `as_…`, which fails with the error that Redis gives to a command on a key of another type. Small
+//! collections lie in one buffer; larger ones have tables and trees. [`CompactLimits`] says from
+//! which size on.
 //!
 //! | file | contents |
 //! |---|---|

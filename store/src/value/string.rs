@@ -43,12 +43,13 @@ impl<'v> From<&'v StringValue> for StringRef<'v> {
 impl StringValue {
     /// Makes a string as SET does: integers become numbers.
     pub fn new(bytes: &[u8]) -> Self {
-        if bytes.len() <= LONGEST_INTEGER
-            && let Some(number) = parse_integer(bytes)
-        {
-            return Self::Integer(number);
-        }
-        Self::Fixed(bytes.into())
+        Self::parse(bytes).map_or_else(|| Self::fixed(bytes), Self::Integer)
+    }
+
+    /// Returns the integer whose text this is.
+    #[inline]
+    pub(crate) fn parse(text: &[u8]) -> Option<i64> {
+        if text.len() <= LONGEST_INTEGER { parse_integer(text) } else { None }
     }
 
     /// Makes a string that is not looked at for a number.

@@ -4,7 +4,6 @@ use super::super::expiry::TimeUnit;
 use super::super::{Call, CommandError, CommandResult, EventClass};
 use super::get::read_string;
 use crate::resp::Args;
-use crate::value::{StringValue, Value};
 
 /// Under which condition a key is set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -104,12 +103,8 @@ pub(super) fn set(call: &mut Call<'_, '_>) -> CommandResult {
 
 /// Sets a key, with an expiry perhaps.
 fn store(call: &mut Call<'_, '_>, key: &[u8], value: &[u8], expires_at: Option<u64>, keeps_expiry: bool) {
-    let string = Value::String(StringValue::new(value));
-    if keeps_expiry {
-        call.keys.put_keeping_expiry(key, string);
-    } else {
-        call.keys.put_until(key, string, expires_at);
-    }
+    let expires_at_then = if keeps_expiry { call.keys.expires_at(key) } else { expires_at };
+    call.keys.put_text(key, value, expires_at_then);
     call.changed(EventClass::String, "set", key);
     if let Some(expires_at) = expires_at {
         call.changed(EventClass::Generic, "expire", key);
