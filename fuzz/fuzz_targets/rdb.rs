@@ -4,13 +4,13 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use xtasking_store::rdb::{RdbError, Reader, Record, dump, restore};
+use xtasking_store::rdb::{RdbError, RdbReader, Record, dump, restore};
 use xtasking_store::value::{CompactLimits, ValueRef};
 
 /// Reads a whole file.
 fn read(file: &[u8]) -> Result<(), RdbError> {
     let limits = CompactLimits::default();
-    let mut reader = Reader::new(file)?;
+    let mut reader = RdbReader::new(file)?;
     let mut record = Record::default();
     while reader.next(&mut record)? {
         assert!(reader.offset() <= file.len() as u64);

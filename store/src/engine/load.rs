@@ -3,7 +3,7 @@
 use super::Engine;
 use super::engine::Inner;
 use crate::keyspace::{HeldShards, Keys, Shard};
-use crate::rdb::{RdbError, RdbErrorKind, Reader, Record, decode_value};
+use crate::rdb::{RdbError, RdbErrorKind, RdbReader, Record, decode_value};
 use std::collections::VecDeque;
 use std::io::Read;
 use std::sync::Arc;
@@ -82,10 +82,10 @@ impl Engine {
     /// ```
     /// use xtasking::Runtime;
     /// use xtasking_store::Engine;
-    /// use xtasking_store::rdb::Writer;
+    /// use xtasking_store::rdb::RdbWriter;
     /// use xtasking_store::value::{StringValue, Value};
     ///
-    /// let mut writer = Writer::new(Vec::new());
+    /// let mut writer = RdbWriter::new(Vec::new());
     /// writer.select(0)?;
     /// writer.record(b"greeting", &Value::String(StringValue::new(b"hello")), None)?;
     /// let file = writer.finish()?;
@@ -101,7 +101,7 @@ impl Engine {
         file: impl Read,
         mut tell: impl FnMut(LoadProgress),
     ) -> Result<LoadProgress, RdbError> {
-        let mut reader = Reader::new(file)?;
+        let mut reader = RdbReader::new(file)?;
         let mut loader = Loader::new(&self.inner);
         let (mut record, mut told) = (Record::default(), 0);
         let read = loop {

@@ -3,7 +3,7 @@
 use super::snapshot::{BYTES_OF_TASK, MOST_PENDING, Visit};
 use super::{Client, Engine};
 use crate::keyspace::CROWD;
-use crate::rdb::{Reader, Record};
+use crate::rdb::{RdbReader, Record};
 use crate::resp::Requests;
 use crate::snapshot::{Message, SnapshotOutput};
 use crate::value::{CompactLimits, ValueRef};
@@ -58,7 +58,7 @@ fn wait(rt: &Runtime, engine: &Engine) {
 
 /// Returns the numbers of the file. Each key is there once.
 fn load(folder: &Folder) -> HashMap<String, i64> {
-    let mut reader = Reader::new(File::open(folder.0.join("dump.rdb")).unwrap()).unwrap();
+    let mut reader = RdbReader::new(File::open(folder.0.join("dump.rdb")).unwrap()).unwrap();
     let (mut record, mut numbers) = (Record::default(), HashMap::new());
     while reader.next(&mut record).unwrap() {
         let value = record.value(&CompactLimits::default()).unwrap().unwrap();

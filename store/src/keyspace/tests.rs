@@ -1,7 +1,7 @@
 //! Snapshots of a shard, beside changes of all kinds.
 
 use super::{HeldShards, Keys, Layout, Shard, Versions};
-use crate::rdb::{Reader, Record, Writer};
+use crate::rdb::{RdbReader, RdbWriter, Record};
 use crate::snapshot::{Message, SnapshotOutput};
 use crate::value::{CompactLimits, StringValue, Value, ValueRef};
 use std::collections::BTreeMap;
@@ -134,7 +134,7 @@ impl Store {
 
 /// Returns what was sent. Each key is there once.
 fn received(receiver: &Receiver<Message>) -> Contents {
-    let mut writer = Writer::new(Vec::new());
+    let mut writer = RdbWriter::new(Vec::new());
     for message in receiver.try_iter() {
         if let Message::Records { database, bytes } = message {
             writer.append(database, &bytes).unwrap();
@@ -142,7 +142,7 @@ fn received(receiver: &Receiver<Message>) -> Contents {
     }
     let file = writer.finish().unwrap();
     let (mut contents, mut record) = (Contents::new(), Record::default());
-    let mut reader = Reader::new(&file[..]).unwrap();
+    let mut reader = RdbReader::new(&file[..]).unwrap();
     while reader.next(&mut record).unwrap() {
         let value = record.value(&CompactLimits::default()).unwrap().unwrap();
         let value = ValueRef::from(&value).as_string().unwrap().integer().unwrap();

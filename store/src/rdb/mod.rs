@@ -5,8 +5,8 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `writer` | [`Writer`]: writes a file, in pieces |
-//! | `reader` | [`Reader`]: reads a file, record by record |
+//! | `writer` | [`RdbWriter`]: writes a file, in pieces |
+//! | `reader` | [`RdbReader`]: reads a file, record by record |
 //! | `record` | [`Record`]: a key with its value as bytes |
 //! | `dump` | [`dump`] and [`restore`]: single values |
 //! | `error` | [`RdbError`]: what is wrong with a file, and where |
@@ -43,7 +43,7 @@ pub(crate) use dump::FOOTER;
 pub use dump::{dump, restore};
 pub(crate) use encode::put_record;
 pub use error::{RdbError, RdbErrorKind};
-pub use reader::Reader;
+pub use reader::RdbReader;
 pub use record::Record;
 pub(crate) use record::decode_value;
-pub use writer::Writer;
+pub use writer::RdbWriter;

@@ -19,15 +19,15 @@ const FIRST_CHECKED: u32 = 5;
 /// the bytes that are there.
 ///
 /// ```
-/// use xtasking_store::rdb::{Reader, Record, Writer};
+/// use xtasking_store::rdb::{RdbReader, Record, RdbWriter};
 /// use xtasking_store::value::{CompactLimits, StringValue, Value};
 ///
-/// let mut writer = Writer::new(Vec::new());
+/// let mut writer = RdbWriter::new(Vec::new());
 /// writer.select(3)?;
 /// writer.record(b"key", &Value::String(StringValue::new(b"value")), None)?;
 /// let file = writer.finish()?;
 ///
-/// let mut reader = Reader::new(&file[..])?;
+/// let mut reader = RdbReader::new(&file[..])?;
 /// let mut record = Record::default();
 /// while reader.next(&mut record)? {
 ///     assert_eq!((record.database, &record.key[..]), (3, &b"key"[..]));
@@ -36,7 +36,7 @@ const FIRST_CHECKED: u32 = 5;
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Reader<R> {
+pub struct RdbReader<R> {
     stream: Stream<R>,
     version: u32,
     database: u64,
@@ -44,7 +44,7 @@ pub struct Reader<R> {
     has_ended: bool,
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> RdbReader<R> {
     /// Begins to read a file.
     ///
     /// # Errors
@@ -159,8 +159,8 @@ fn time(at: i64) -> u64 {
     u64::try_from(at).unwrap_or(0)
 }
 
-impl<R> std::fmt::Debug for Reader<R> {
+impl<R> std::fmt::Debug for RdbReader<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reader").field("version", &self.version).finish_non_exhaustive()
+        f.debug_struct("RdbReader").field("version", &self.version).finish_non_exhaustive()
     }
 }

@@ -12,8 +12,8 @@ use std::io::{self, Write};
 const PIECE: usize = 64 * 1024;
 
 /// Writes a file. A large value is written in pieces as well, so that the writer's memory is
-/// bounded. [`Reader`](super::Reader) has an example.
-pub struct Writer<W> {
+/// bounded. [`RdbReader`](super::RdbReader) has an example.
+pub struct RdbWriter<W> {
     output: Output<W>,
     database: Option<usize>,
 }
@@ -57,7 +57,7 @@ impl<W: Write> Sink for Output<W> {
     }
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> RdbWriter<W> {
     /// Begins a file. Errors are those of the calls that follow.
     pub fn new(inner: W) -> Self {
         let checksum = Checksum::new();
@@ -155,8 +155,8 @@ impl<W: Write> Writer<W> {
     }
 }
 
-impl<W> fmt::Debug for Writer<W> {
+impl<W> fmt::Debug for RdbWriter<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Writer").field("database", &self.database).finish_non_exhaustive()
+        f.debug_struct("RdbWriter").field("database", &self.database).finish_non_exhaustive()
     }
 }

@@ -1,7 +1,7 @@
 //! Writes the file of a snapshot: to a temporary name, synced, then renamed.
 
 use super::output::{Message, SnapshotOutput};
-use crate::rdb::Writer;
+use crate::rdb::RdbWriter;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -65,8 +65,8 @@ impl SnapshotFile {
         ended
     }
 
-    fn begin(&self) -> io::Result<Writer<File>> {
-        let mut writer = Writer::new(File::create(self.temporary())?);
+    fn begin(&self) -> io::Result<RdbWriter<File>> {
+        let mut writer = RdbWriter::new(File::create(self.temporary())?);
         writer.origin(self.begun_at)?;
         for (database, &(keys, expiring)) in self.sizes.iter().enumerate().filter(|(_, sizes)| sizes.0 > 0) {
             writer.select(database)?;
@@ -75,7 +75,7 @@ impl SnapshotFile {
         Ok(writer)
     }
 
-    fn end(&self, writer: Writer<File>) -> io::Result<()> {
+    fn end(&self, writer: RdbWriter<File>) -> io::Result<()> {
         writer.finish()?.sync_all()?;
         fs::rename(self.temporary(), self.folder.join(&self.name))?;
         sync_names(&self.folder)

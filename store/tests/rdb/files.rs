@@ -7,7 +7,7 @@ use std::fs;
 use xtasking::Runtime;
 use xtasking_store::Engine;
 use xtasking_store::engine::LoadProgress;
-use xtasking_store::rdb::{RdbError, RdbErrorKind, Reader, Record, Writer};
+use xtasking_store::rdb::{RdbError, RdbErrorKind, RdbReader, RdbWriter, Record};
 use xtasking_store::value::{CompactLimits, StringValue, Value};
 
 fn runtime() -> Runtime {
@@ -60,9 +60,9 @@ fn a_file_of_redis_is_loaded() {
 
 /// Writes the records of a file again.
 fn rewrite(file: &[u8]) -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new());
+    let mut writer = RdbWriter::new(Vec::new());
     writer.origin(1_700_000_000_000).unwrap();
-    let mut reader = Reader::new(file).unwrap();
+    let mut reader = RdbReader::new(file).unwrap();
     let mut record = Record::default();
     while reader.next(&mut record).unwrap() {
         writer.select(record.database as usize).unwrap();
@@ -97,7 +97,7 @@ fn text(text: &str) -> Value {
 
 /// Returns a file of keys with expiries, in a database.
 fn file(database: usize, keys: &[(&str, Option<u64>)]) -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new());
+    let mut writer = RdbWriter::new(Vec::new());
     writer.select(database).unwrap();
     for (key, expires_at) in keys {
         writer.record(key.as_bytes(), &text(key), *expires_at).unwrap();
@@ -135,7 +135,7 @@ fn what_cannot_be_loaded_is_refused() {
 
 #[test]
 fn more_than_may_be_under_way_is_loaded() {
-    let mut writer = Writer::new(Vec::new());
+    let mut writer = RdbWriter::new(Vec::new());
     writer.select(0).unwrap();
     let value = text(&"x".repeat(500_000));
     for number in 0..150 {

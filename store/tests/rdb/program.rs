@@ -4,7 +4,7 @@ use super::folder::Folder;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
-use xtasking_store::rdb::Writer;
+use xtasking_store::rdb::RdbWriter;
 use xtasking_store::value::{StringValue, Value};
 
 fn program(folder: &Folder) -> Command {
@@ -14,7 +14,7 @@ fn program(folder: &Folder) -> Command {
 }
 
 fn file() -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new());
+    let mut writer = RdbWriter::new(Vec::new());
     writer.select(0).unwrap();
     writer.record(b"key", &Value::String(StringValue::new(b"value")), None).unwrap();
     writer.finish().unwrap()

@@ -1,7 +1,7 @@
 //! Encodings that older versions of Redis wrote.
 
 use super::super::record::decode_value;
-use super::super::{RdbErrorKind, Reader, Record, codes};
+use super::super::{RdbErrorKind, RdbReader, Record, codes};
 use super::contents;
 use crate::value::CompactLimits;
 
@@ -160,7 +160,7 @@ fn malformed_values_are_refused() {
 fn what_the_store_does_not_have_is_refused_by_name() {
     let error = |rest: &[u8]| {
         let file = [b"REDIS0010", rest].concat();
-        let mut reader = Reader::new(&file[..]).unwrap();
+        let mut reader = RdbReader::new(&file[..]).unwrap();
         reader.next(&mut Record::default()).unwrap_err().to_string()
     };
     assert_eq!(error(b"\x13\x03log"), "at byte 14: the key 'log' has a stream, which cannot be loaded");
@@ -168,9 +168,9 @@ fn what_the_store_does_not_have_is_refused_by_name() {
     assert_eq!(error(b"\x07\x01m"), module);
     assert_eq!(error(b"\xf7"), "at byte 10: data of a module cannot be loaded");
     assert_eq!(error(b"\x16\x01k"), "at byte 12: type 22 is not known");
-    let version = Reader::new(&b"REDIS0012"[..]).unwrap_err();
+    let version = RdbReader::new(&b"REDIS0012"[..]).unwrap_err();
     assert_eq!(version.to_string(), "at byte 9: version 12 of the format is not supported");
-    let other = Reader::new(&b"#!/bin/sh"[..]).unwrap_err();
+    let other = RdbReader::new(&b"#!/bin/sh"[..]).unwrap_err();
     assert!(matches!(other.kind, RdbErrorKind::NoSignature));
 }
 
@@ -178,7 +178,7 @@ fn what_the_store_does_not_have_is_refused_by_name() {
 fn functions_are_skipped_and_counted_and_idle_times_are_told() {
     let file = b"REDIS0009\xf5\x04code\xfe\x02\xfd\x01\x00\x00\x00\xf9\x07\xf8\x40\x64\x00\x01k\x01v\xff";
     let file = [&file[..], &[0; 8]].concat();
-    let mut reader = Reader::new(&file[..]).unwrap();
+    let mut reader = RdbReader::new(&file[..]).unwrap();
     let mut record = Record::default();
     assert!(reader.next(&mut record).unwrap());
     assert_eq!((record.database, record.expires_at, record.idle_seconds), (2, Some(1000), Some(100)));

@@ -1,6 +1,6 @@
 //! Files that are written are read as they were.
 
-use super::super::{RdbError, RdbErrorKind, Reader, Record, Writer, dump, restore};
+use super::super::{RdbError, RdbErrorKind, RdbReader, RdbWriter, Record, dump, restore};
 use super::{contents, small_values, values};
 use crate::value::{CompactLimits, Value};
 use std::io::{self, Read, Write};
@@ -12,7 +12,7 @@ fn file() -> Vec<u8> {
 
 /// Returns a file with these values, in two databases. Every third key expires.
 pub(super) fn file_of(values: &[Value]) -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new());
+    let mut writer = RdbWriter::new(Vec::new());
     writer.origin(1_700_000_000_000).unwrap();
     for (number, value) in values.iter().enumerate() {
         writer.select(number % 2 * 5).unwrap();
@@ -27,7 +27,7 @@ pub(super) fn file_of(values: &[Value]) -> Vec<u8> {
 
 /// Reads a whole file. Returns the number of its records.
 pub(super) fn read_all(file: impl Read) -> Result<usize, RdbError> {
-    let mut reader = Reader::new(file)?;
+    let mut reader = RdbReader::new(file)?;
     let (mut record, mut count) = (Record::default(), 0);
     while reader.next(&mut record)? {
         record.value(&CompactLimits::default())?;
@@ -49,7 +49,7 @@ impl Read for Trickle<'_> {
 #[test]
 fn all_values_come_back_from_a_file() {
     let file = file();
-    let mut reader = Reader::new(Trickle(&file)).unwrap();
+    let mut reader = RdbReader::new(Trickle(&file)).unwrap();
     let mut record = Record::default();
     for (number, value) in values().iter().enumerate() {
         assert!(reader.next(&mut record).unwrap());
@@ -119,7 +119,7 @@ impl Write for Full {
 #[test]
 fn an_error_of_the_output_is_never_forgotten() {
     let values = values();
-    let mut writer = Writer::new(Full(100_000));
+    let mut writer = RdbWriter::new(Full(100_000));
     let mut failed = false;
     for value in values.iter().chain(&values) {
         let result = writer.record(b"key", value, None);
