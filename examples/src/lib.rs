@@ -38,5 +38,6 @@ pages! {
     hash_map: "docs/guide/hash-map.md";
     columns: "docs/guide/columns.md";
     store: "docs/guide/store.md";
+    store_log: "docs/guide/store-log.md";
     knowledge: "docs/guide/knowledge.md";
 }

@@ -12,6 +12,7 @@
 //! | [`keyspace`] | keys, and the shards they lie in |
 //! | [`command`] | the commands, and the table of all |
 //! | [`engine`] | runs requests as tasks |
+//! | [`log`] | what commands have changed, on the disk |
 //! | [`net`] | connections and listeners |
 //! | `snapshot` | snapshots as files |
 //! | [`session`] | the state of a connection |
@@ -27,8 +28,8 @@
 //!
 //! # Types of other crates
 //!
-//! The interface names types of `xtasking`. A newer major version of it is a breaking change of
-//! this crate.
+//! The interface names types of `xtasking` and `xtasking-storage`. A newer major version of one of
+//! them is a breaking change of this crate.
 
 #![deny(unsafe_code)]
 
@@ -44,6 +45,7 @@ pub mod command;
 pub mod engine;
 pub mod glob;
 pub mod keyspace;
+pub mod log;
 #[cfg(feature = "net")]
 pub mod net;
 pub mod rdb;

@@ -68,6 +68,9 @@ const BURST: usize = 32;
 /// Probes of an idle worker before it sleeps: some 20 µs, longer than a round trip and shorter than
 /// a time slice. None where workers outnumber cores.
 const SPIN_LIMIT: u32 = under_model(2000, 1) as u32;
+/// With sources of events the kernel ends the sleep in the same way as it would end a look, and each
+/// look costs a system call.
+const SPIN_LIMIT_WITH_EVENTS: u32 = under_model(100, 1) as u32;
 /// Probes without a pause between them: a reply may be on its way, and a pause takes longer.
 const EAGER_PROBES: u32 = under_model(500, 0) as u32;
 /// Probes between two moments at which a thread that has work gets the core: most often a thread
@@ -138,7 +141,7 @@ impl Driver {
             match self.step(max_tasks) {
                 Progress::Ran(_) => probes = 0,
                 Progress::Stopped => return,
-                Progress::Idle if probes < SPIN_LIMIT && !self.shared.platform.is_oversubscribed() => {
+                Progress::Idle if probes < self.spin_limit() && !self.shared.platform.is_oversubscribed() => {
                     probes += 1;
                     if probes > EAGER_PROBES {
                         if probes.is_multiple_of(YIELD_INTERVAL) {
@@ -153,6 +156,12 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// Returns after how many probes that found nothing the worker falls asleep.
+    fn spin_limit(&self) -> u32 {
+        let has_sources = self.owned.iter().any(|&queue| self.shared.has_sources(queue));
+        if has_sources { SPIN_LIMIT_WITH_EVENTS } else { SPIN_LIMIT }
     }
 
     /// Lets another thread have the core, perhaps for long: no thread relies on this worker

@@ -1,6 +1,7 @@
 //! What a command changed, for those that follow: a log, and listeners to keyspace events.
 
-use crate::resp::{Args, Requests};
+use super::Commands;
+use crate::resp::Args;
 
 /// Kinds of keyspace events, as the setting `notify-keyspace-events` tells them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,12 +51,13 @@ pub(crate) enum SnapshotRequest {
 /// What a command changed, or all commands of a transaction.
 #[derive(Debug, Default)]
 pub struct Effects {
-    /// The commands to replay, in order, each with its database. They are one unit.
-    pub commands: Vec<(usize, Requests)>,
+    /// The commands to replay. They are one unit.
+    pub commands: Commands,
     /// The events, in order.
     pub events: Vec<Event>,
     changes: u64,
-    is_recording: bool,
+    records_commands: bool,
+    records_events: bool,
     /// Set if the running command has said what is to be replayed.
     is_replaced: bool,
     /// The changes, and the commands to replay, before the running command.
@@ -65,9 +67,9 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// Begins to collect. Without `is_recording` changes are only counted.
-    pub(crate) fn new(is_recording: bool) -> Self {
-        Self { is_recording, ..Self::default() }
+    /// Begins to collect commands, or events, or both. Changes are always counted.
+    pub(crate) fn new(records_commands: bool, records_events: bool) -> Self {
+        Self { records_commands, records_events, ..Self::default() }
     }
 
     /// Returns the number of changes.
@@ -78,11 +80,6 @@ impl Effects {
     /// Returns true if nothing was noted since it was made or cleared.
     pub(crate) fn is_untouched(&self) -> bool {
         self.changes == 0 && self.is_empty() && self.snapshot.is_none()
-    }
-
-    /// Forgets what was noted.
-    pub(crate) fn clear(&mut self) {
-        *self = Self::new(self.is_recording);
     }
 
     /// Asks for a snapshot, which the server has noted to begin.
@@ -103,14 +100,14 @@ impl Effects {
 
     /// Ends a command: it is replayed as it is if it changed something and said nothing else.
     pub(crate) fn end_command(&mut self, database: usize, args: Args<'_>) {
-        if self.is_recording && !self.is_replaced && self.changes > self.before.0 {
-            self.commands.push((database, Requests::one(args.iter())));
+        if self.records_commands && !self.is_replaced && self.changes > self.before.0 {
+            self.commands.push(database, args.iter());
         }
     }
 
     pub(super) fn note_change(&mut self, class: EventClass, name: &'static str, database: usize, key: &[u8]) {
         self.changes += 1;
-        if self.is_recording {
+        if self.records_events {
             self.events.push(Event { class, name, database, key: key.into() });
         }
     }
@@ -122,19 +119,28 @@ impl Effects {
 
     pub(super) fn replay<A: AsRef<[u8]>>(&mut self, database: usize, args: impl IntoIterator<Item = A>) {
         self.is_replaced = true;
-        if self.is_recording {
-            self.commands.push((database, Requests::one(args)));
+        if self.records_commands {
+            self.commands.push(database, args);
         }
     }
 
     /// Notes that a key was removed because it had expired. That is replayed before the command.
     pub(crate) fn note_expired(&mut self, database: usize, key: &[u8]) {
-        if self.is_recording {
-            self.commands.insert(self.before.1, (database, Requests::one([&b"DEL"[..], key])));
+        if self.records_commands {
+            self.commands.insert(self.before.1, database, [&b"DEL"[..], key]);
             self.before.1 += 1;
+        }
+        if self.records_events {
             let class = EventClass::Expired;
             self.events.push(Event { class, name: "expired", database, key: key.into() });
         }
+    }
+
+    /// Forgets what was collected, for the next unit.
+    pub(crate) fn clear(&mut self) {
+        self.commands.clear();
+        self.events.clear();
+        self.changes = 0;
     }
 
     /// Returns true if there is nothing to tell.

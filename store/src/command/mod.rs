@@ -3,6 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `call` | [`Call`]: a command under way |
+//! | `commands` | [`Commands`]: those to replay |
 //! | `effects` | [`Effects`]: what a command changed |
 //! | `error` | [`CommandError`]: Redis' error texts |
 //! | `spec` | [`Command`]: an entry in the table |
@@ -41,6 +42,7 @@
 mod bitmaps;
 mod call;
 mod collections;
+mod commands;
 mod connection;
 mod container;
 mod effects;
@@ -65,6 +67,8 @@ mod table;
 mod transactions;
 
 pub use call::{Block, Call, CommandResult, NullReply, Outcome};
+pub use commands::Commands;
+pub(crate) use commands::{Malformed, visit_units};
 pub(crate) use effects::SnapshotRequest;
 pub use effects::{Effects, Event, EventClass};
 pub use error::CommandError;

@@ -17,6 +17,8 @@ const MOST_REQUESTS: usize = 16;
 pub(super) struct Ahead<'k> {
     shards: &'k [Object<Shared<Shard>>],
     layout: &'k Layout,
+    /// The last command that was looked at. The next one is mostly the same.
+    last: Option<&'static Command>,
     /// The index of the first one.
     first: usize,
     requests: SmallVec<[Known; MOST_REQUESTS]>,
@@ -39,8 +41,13 @@ pub(super) struct Hashed {
 }
 
 impl<'k> Ahead<'k> {
-    pub(super) fn new(shards: &'k [Object<Shared<Shard>>], layout: &'k Layout) -> Self {
-        Self { shards, layout, first: 0, requests: SmallVec::new() }
+    /// Begins with a session's next request. `last` is its last command.
+    pub(super) fn new(
+        shards: &'k [Object<Shared<Shard>>],
+        layout: &'k Layout,
+        last: Option<&'static Command>,
+    ) -> Self {
+        Self { shards, layout, last, first: 0, requests: SmallVec::new() }
     }
 
     /// Returns what is known of a request. Those after it will probably access this database.
@@ -63,12 +70,11 @@ impl<'k> Ahead<'k> {
     }
 
     fn look(&mut self, requests: &Requests, first: usize) {
-        let mut last = self.requests.last().and_then(|known| known.command);
         self.first = first;
         self.requests.clear();
         for index in first..requests.len().min(first + MOST_REQUESTS) {
             let args = requests.args(index);
-            let command = last.map_or_else(|| resolve(args).ok(), |last| last.find_after(args));
+            let command = self.last.map_or_else(|| resolve(args).ok(), |last| last.find_after(args));
             let has_one_key =
                 |command: &Command| matches!(command.keys, KeyPositions::Range { first: 1, last: 1, .. });
             let key = command.filter(|command| has_one_key(command)).and_then(|_| args.get(1));
@@ -77,7 +83,7 @@ impl<'k> Ahead<'k> {
                 Hashed { hash, shard: self.layout.shard_of(hash) }
             });
             self.requests.push(Known { command, key });
-            last = command;
+            self.last = command;
         }
     }
 

@@ -6,6 +6,7 @@ use super::plan::{Request, Shards};
 use super::turn::Turn;
 use crate::command::Command;
 use crate::keyspace::HeldShards;
+use crate::log::Dependence;
 use crate::resp::{Reply, Requests};
 use crate::session::Session;
 use std::fmt;
@@ -24,7 +25,7 @@ const BYTES_OF_REPLY: usize = 16;
 #[non_exhaustive]
 pub struct Finished {
     /// The session, for the next requests.
-    pub session: Session,
+    pub session: Box<Session>,
     /// The replies, in the order of the requests, as bytes to be sent.
     pub replies: Vec<u8>,
     /// The requests, whose memory a [parser can use again](crate::resp::Parser::recycle).
@@ -50,11 +51,13 @@ impl<F: FnOnce(Finished, &mut Context) + Send + 'static> Completion for F {
 /// Requests of a session that are under way.
 pub(super) struct Batch {
     pub(super) inner: Arc<Inner>,
-    pub(super) session: Session,
+    pub(super) session: Box<Session>,
     pub(super) requests: Requests,
     /// The first request that is not done.
     pub(super) next: usize,
     pub(super) reply: Reply,
+    /// What the replies depend on in the log.
+    pub(super) dependence: Dependence,
     then: Box<dyn Completion>,
 }
 
@@ -73,27 +76,28 @@ enum Came {
 impl Batch {
     pub(super) fn new(
         inner: Arc<Inner>,
-        session: Session,
+        session: Box<Session>,
         requests: Requests,
         then: Box<dyn Completion>,
     ) -> Box<Self> {
         let reply = Reply::with_room(session.protocol, requests.len() * BYTES_OF_REPLY);
-        Box::new(Self { inner, session, requests, next: 0, reply, then })
+        let dependence = Dependence::default();
+        Box::new(Self { inner, session, requests, next: 0, reply, dependence, then })
     }
 
     fn is_done(&self) -> bool {
         self.next == self.requests.len() || self.session.is_closing
     }
 
-    /// Runs the next requests, as long as their shards are free. Returns the batch if all are done;
-    /// else tasks go on with it.
+    /// Runs the next requests, as long as their shards are free. Returns the batch if all are done
+    /// and the replies may be sent; else tasks go on with it.
     pub(super) fn advance(self: Box<Self>, cx: &mut Context) -> Option<Box<Self>> {
         let inner = self.inner.clone();
-        let mut turn = Turn::new(&inner);
+        let mut turn = Turn::new(&inner, cx.worker());
         match self.take_turn(&inner, &mut turn, cx) {
             Came::ToTheEnd(batch) => {
                 turn.publish(&inner, &batch.session);
-                return Some(batch);
+                return batch.when_logged(cx);
             }
             Came::ToAPause(batch) => {
                 turn.publish(&inner, &batch.session);
@@ -113,13 +117,14 @@ impl Batch {
     }
 
     fn take_turn(mut self: Box<Self>, inner: &Arc<Inner>, turn: &mut Turn, cx: &mut Context) -> Came {
-        let mut ahead = Ahead::new(&inner.shards, &inner.layout);
+        let mut ahead = Ahead::new(&inner.shards, &inner.layout, self.session.last_command);
         let end = self.next + MOST_REQUESTS;
         while self.next < end {
             if self.is_done() {
                 return Came::ToTheEnd(self);
             }
             let known = ahead.get(&self.requests, self.next, self.session.database, cx);
+            self.session.last_command = known.command;
             if turn.try_read(inner, &known, &mut self, cx) {
                 continue;
             }
@@ -142,7 +147,7 @@ impl Batch {
     pub(super) fn launch<S: Spawner>(self: Box<Self>, spawner: S) {
         spawner.task(()).spawn(move |(), cx| {
             if let Some(batch) = self.advance(cx) {
-                batch.finish(cx);
+                batch.reply(cx);
             }
         });
     }
@@ -165,7 +170,7 @@ impl Batch {
     /// should not hold them longer.
     fn run_on(self: Box<Self>, held: HeldShards<'_>, command: Option<&'static Command>, cx: &mut Context) {
         let inner = self.inner.clone();
-        let mut turn = Turn::new(&inner);
+        let mut turn = Turn::new(&inner, cx.worker());
         let mut batch = Some(self);
         turn.run(&inner, held, command, &mut batch);
         turn.settle(&inner, cx);
@@ -179,14 +184,15 @@ impl Batch {
 
     /// Finishes the batch if all its requests are done, else lets a task go on.
     pub(super) fn go_on(self: Box<Self>, cx: &mut Context) {
-        if self.is_done() {
-            self.finish(cx);
-        } else {
+        if !self.is_done() {
             self.launch(cx);
+        } else if let Some(batch) = self.when_logged(cx) {
+            batch.reply(cx);
         }
     }
 
-    fn finish(self: Box<Self>, cx: &mut Context) {
+    /// Passes the session and the replies on.
+    pub(super) fn reply(self: Box<Self>, cx: &mut Context) {
         let (finished, then) = self.into_finished();
         then.complete(finished, cx);
     }

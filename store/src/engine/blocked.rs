@@ -140,7 +140,7 @@ impl Inner {
         normalize(&mut shards);
         let inner = self.clone();
         self.spawn_on(spawner, shards, move |held, cx| {
-            let mut turn = Turn::new(&inner);
+            let mut turn = Turn::new(&inner, cx.worker());
             Body::new(&inner, &mut turn, held).end_wait(parked, how);
             turn.settle(&inner, cx);
         });

@@ -5,14 +5,19 @@ use super::blocked::Blocked;
 use super::engine::{Clock, EffectsHook, Inner};
 use crate::command::Effects;
 use crate::keyspace::{Layout, Shard, Versions};
-use crate::server::{Channels, Clients, CloseHook, MessageHook, Persistence, Server, Settings, Statistics};
+use crate::log::{Log, OpenError, Options, PolicySource, Replay};
+use crate::server::{
+    Channels, Clients, CloseHook, MessageHook, Persistence, Server, Setting, Settings, ShutdownHook,
+    Statistics,
+};
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 use xtasking::Runtime;
 use xtasking::primitive::ReaderWriterLatch;
+use xtasking_storage::Disk;
 
 /// An engine under construction; made by [`Engine::builder`].
 #[must_use = "an engine is made by `build`"]
@@ -24,8 +29,13 @@ pub struct Builder {
     on_effects: Option<EffectsHook>,
     on_close: Option<CloseHook>,
     on_message: Option<MessageHook>,
+    on_shutdown: Option<ShutdownHook>,
     settings: Vec<(String, String)>,
+    log: Option<LogSource>,
 }
+
+/// Opens the log of an engine: replays it, and syncs as a function says.
+type LogSource = Box<dyn FnOnce(&Runtime, PolicySource, Replay<'_>) -> Result<Log, OpenError> + Send>;
 
 impl Default for Builder {
     fn default() -> Self {
@@ -37,7 +47,9 @@ impl Default for Builder {
             on_effects: None,
             on_close: None,
             on_message: None,
+            on_shutdown: None,
             settings: Vec::new(),
+            log: None,
         }
     }
 }
@@ -103,14 +115,61 @@ impl Builder {
         self
     }
 
-    /// Makes the engine, with an empty keyspace.
+    /// Sets a function that begins to end the program: SHUTDOWN calls it. Default: SHUTDOWN is
+    /// refused.
+    pub fn on_shutdown(mut self, end: impl Fn() + Send + Sync + 'static) -> Self {
+        self.on_shutdown = Some(ShutdownHook(Box::new(end)));
+        self
+    }
+
+    /// Sets a disk for the log of the store: what commands change is written there, as the setting
+    /// `appendfsync` says, and replayed when an engine is opened on the disk again. Default: none.
+    ///
+    /// ```
+    /// use xtasking::Runtime;
+    /// use xtasking_storage::{Disk, SimulatedDisk};
+    /// use xtasking_store::{Engine, log};
+    ///
+    /// let mut disk = SimulatedDisk::new(1);
+    /// let rt = Runtime::builder().workers(2).build()?;
+    /// let builder = Engine::builder().setting("appendfsync", "always");
+    /// let engine = builder.log(disk.clone(), log::Options::default()).open(&rt)?;
+    /// assert_eq!(engine.client().run(["SET", "key", "kept"])?, b"+OK\r\n");
+    /// disk.cut_power();
+    /// # drop(engine);
+    ///
+    /// disk.restart();
+    /// let engine = Engine::builder().log(disk, log::Options::default()).open(&rt)?;
+    /// assert_eq!(engine.client().run(["GET", "key"])?, b"$4\r\nkept\r\n");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn log<D: Disk + Clone + 'static>(mut self, disk: D, options: Options) -> Self {
+        self.log = Some(Box::new(move |rt, policy, replay| Log::open(&disk, options, rt, policy, replay)));
+        self
+    }
+
+    /// Makes the engine, with an empty keyspace, or with what its log has.
+    ///
+    /// # Panics
+    ///
+    /// As [`open`](Self::open); and if the log cannot be opened.
+    pub fn build(self, rt: &Runtime) -> Engine {
+        self.open(rt).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Makes the engine, with an empty keyspace, or with what its log has. With a log it waits for
+    /// tasks.
+    ///
+    /// # Errors
+    ///
+    /// If the log cannot be opened: another process uses it, the disk fails, or a file is corrupt.
     ///
     /// # Panics
     ///
     /// If the number of shards is no power of two, or above 131,072; or if there is no such setting
     /// or it does not take its value: check those that a user gives by
     /// [`Settings::check_initial`].
-    pub fn build(self, rt: &Runtime) -> Engine {
+    pub fn open(self, rt: &Runtime) -> Result<Engine, OpenError> {
         let seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one(0));
         let layout = Layout::new(self.shards, seed);
         let shard = |_| {
@@ -123,8 +182,15 @@ impl Builder {
             let set = settings.set(name, value);
             set.unwrap_or_else(|error| panic!("the setting {name} is not {value}: {error:?}"));
         }
+        let has_log = self.log.is_some();
+        if !has_log && settings.number(Setting::AppendOnly) != 0 {
+            return Err(OpenError::NoDisk);
+        }
+        settings.store_number(Setting::AppendOnly as usize, has_log.into());
         let server = Server {
             settings,
+            log: OnceLock::new(),
+            on_shutdown: self.on_shutdown,
             statistics: Statistics::default(),
             clients: Clients::new(self.on_close),
             channels: Channels::new(self.on_message),
@@ -134,7 +200,7 @@ impl Builder {
             databases: self.databases,
             workers: rt.workers(),
         };
-        Engine {
+        let engine = Engine {
             inner: Arc::new(Inner {
                 runtime: rt.handle(),
                 shards: (0..self.shards).map(shard).collect(),
@@ -148,7 +214,14 @@ impl Builder {
                 next_session: AtomicU64::new(1),
                 next_expiry: AtomicUsize::new(0),
             }),
+        };
+        if let Some(open) = self.log {
+            let inner = &engine.inner;
+            let log = open(rt, inner.server.settings.sync_policy(), &mut |units| inner.replay(rt, units))?;
+            inner.end_replay(rt).map_err(|_| OpenError::Interrupted)?;
+            inner.server.log.get_or_init(|| log);
         }
+        Ok(engine)
     }
 }
 

@@ -23,11 +23,11 @@ use xtasking::JoinError;
 pub struct Client {
     engine: Engine,
     /// `None` once a task has failed with it.
-    session: Option<Session>,
+    session: Option<Box<Session>>,
 }
 
 impl Client {
-    pub(super) fn new(engine: Engine, session: Session) -> Self {
+    pub(super) fn new(engine: Engine, session: Box<Session>) -> Self {
         Self { engine, session: Some(session) }
     }
 
@@ -60,17 +60,17 @@ impl Client {
 
     /// Takes the messages of channels to which the session listens, as bytes.
     pub fn take_messages(&mut self) -> Vec<u8> {
-        self.session.as_mut().map(Session::take_messages).unwrap_or_default()
+        self.session.as_mut().map(|session| session.take_messages()).unwrap_or_default()
     }
 
     /// Returns the session, unless a task has failed with it.
     pub fn session(&self) -> Option<&Session> {
-        self.session.as_ref()
+        self.session.as_deref()
     }
 
     /// Returns the number of the session, as CLIENT ID does.
     pub fn id(&self) -> Option<u64> {
-        self.session.as_ref().map(Session::id)
+        self.session.as_deref().map(Session::id)
     }
 }
 

@@ -6,6 +6,7 @@ use super::plan::Shards;
 use super::{Builder, Client};
 use crate::command::Effects;
 use crate::keyspace::{HeldShards, Keys, Layout, Shard, Versions};
+use crate::log::Log;
 use crate::resp::Requests;
 use crate::server::{Server, Unblock};
 use crate::session::Session;
@@ -68,12 +69,13 @@ impl Engine {
     }
 
     /// Opens a session for a client at this address, and lists it among the clients.
-    pub fn session(&self, address: &str) -> Session {
+    pub fn session(&self, address: &str) -> Box<Session> {
         // Relaxed: only the number has to be one of its own.
         let id = self.inner.next_session.fetch_add(1, Ordering::Relaxed);
         let now = self.inner.now();
         let client = self.inner.server.clients.open(id, address, now);
-        let mut session = Session::new(client, self.inner.seed ^ id.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let seed = self.inner.seed ^ id.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut session = Box::new(Session::new(client, seed));
         session.is_authenticated = !self.inner.server.settings.needs_password();
         self.inner.server.statistics.count_connection();
         session
@@ -88,7 +90,7 @@ impl Engine {
     /// is a task that calls `then`, perhaps inside of shards: it should only hand the replies over.
     ///
     /// `spawner` is the runtime, or the context of a task; in a task see also [`run`](Self::run).
-    pub fn submit<S, F>(&self, spawner: S, session: Session, requests: Requests, then: F)
+    pub fn submit<S, F>(&self, spawner: S, session: Box<Session>, requests: Requests, then: F)
     where
         S: Spawner,
         F: FnOnce(Finished, &mut Context) + Send + 'static,
@@ -103,7 +105,7 @@ impl Engine {
     pub fn run(
         &self,
         cx: &mut Context,
-        session: Session,
+        session: Box<Session>,
         requests: Requests,
         then: impl Completion,
     ) -> Option<Finished> {
@@ -115,7 +117,7 @@ impl Engine {
 
     /// Ends a session that is not under way. It watches no keys and listens to no channel any more,
     /// and is not listed.
-    pub fn close<S: Spawner>(&self, spawner: S, mut session: Session) {
+    pub fn close<S: Spawner>(&self, spawner: S, mut session: Box<Session>) {
         self.inner.server.clients.close(session.id());
         session.unsubscribe_all(&self.inner.server.channels);
         session.transaction = None;
@@ -136,16 +138,20 @@ impl Engine {
         self.inner.end_waits(spawner)
     }
 
-    /// Drops the requests of blocked sessions, as the runtime ends: nothing will serve them.
+    /// Drops the requests of sessions that wait for keys or for the disk, as the runtime ends:
+    /// nothing will serve them.
     #[cfg(feature = "net")]
     pub(crate) fn abandon_waits(&self) {
         drop(self.inner.blocked.take_all());
+        if let Some(log) = self.log() {
+            log.abandon();
+        }
     }
 
     /// Spawns tasks that remove expired keys, in some of the shards. A timer is to call it ten
     /// times a second; each shard has its turn about once a second.
     pub fn remove_expired<S: Spawner + Copy>(&self, spawner: S) {
-        if !self.inner.server.settings.expires_actively() {
+        if !self.inner.server.settings.expires_actively() || self.inner.refuses_writes() {
             return;
         }
         let shards = self.inner.shards.len();
@@ -154,8 +160,8 @@ impl Engine {
         let first = self.inner.next_expiry.fetch_add(count, Ordering::Relaxed);
         for number in (0..count).map(|offset| (first + offset) % shards) {
             let inner = self.inner.clone();
-            spawner.task(self.inner.shards[number].write()).spawn(move |shard, _| {
-                inner.remove_expired(number, shard);
+            spawner.task(self.inner.shards[number].write()).spawn(move |shard, cx| {
+                inner.remove_expired(number, shard, cx);
             });
         }
     }
@@ -163,6 +169,11 @@ impl Engine {
     /// Returns what all sessions share.
     pub fn server(&self) -> &Server {
         &self.inner.server
+    }
+
+    /// Returns the log, if the engine has one.
+    pub fn log(&self) -> Option<&Log> {
+        self.inner.server.log.get()
     }
 
     /// Returns the runtime.
@@ -182,7 +193,7 @@ impl Inner {
     }
 
     /// Removes some expired keys of a shard.
-    fn remove_expired(self: &Arc<Self>, number: usize, shard: &mut Shard) {
+    fn remove_expired(self: &Arc<Self>, number: usize, shard: &mut Shard, cx: &Context) {
         let mut keys = Keys::new(&self.layout, &self.versions, HeldShards::written(number, shard));
         keys.begin(0, self.now());
         keys.remove_some_expired(ENTRIES_OF_CYCLE);
@@ -193,6 +204,7 @@ impl Inner {
             effects.note_expired(expired.database, &expired.key);
         }
         self.report(&effects);
+        self.record(cx.worker(), &effects, &mut keys);
     }
 
     /// Spawns a task on shards.
@@ -217,7 +229,8 @@ impl Inner {
 
     /// Returns an empty collection of effects.
     pub(super) fn effects(&self) -> Effects {
-        Effects::new(self.on_effects.is_some() || self.server.notifies())
+        let is_followed = self.on_effects.is_some();
+        Effects::new(is_followed || self.server.log.get().is_some(), is_followed || self.server.notifies())
     }
 
     /// Passes effects to the function that follows them.

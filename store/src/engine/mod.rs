@@ -12,6 +12,8 @@
 //! | `calls` | counts of what it has done |
 //! | `blocked` | sessions that wait for keys |
 //! | `serve` | runs a blocked command again |
+//! | `durable` | what the log has to do with requests |
+//! | `replay` | replays the log |
 //! | `load` | loads a file of Redis |
 //! | `snapshot` | takes snapshots |
 //! | `client` | [`Client`]: a session for threads that wait for replies |
@@ -34,10 +36,12 @@ mod blocked;
 mod builder;
 mod calls;
 mod client;
+mod durable;
 #[expect(clippy::module_inception, reason = "the type of this name")]
 mod engine;
 mod load;
 mod plan;
+mod replay;
 mod run;
 mod serve;
 mod snapshot;

@@ -11,7 +11,7 @@ use crate::command::{
     execute, find_named, resolve,
 };
 use crate::keyspace::{HeldShards, Keys, Waiting};
-use crate::resp::Args;
+use crate::resp::{Args, Reply};
 use crate::server::CommandCounts;
 use crate::session::Session;
 use std::sync::Arc;
@@ -42,11 +42,13 @@ impl<'v> Body<'v> {
             return Some(batch);
         }
         if let Some(block) = self.run_next(command, &mut batch) {
+            self.note_seen(&mut batch);
             self.park(batch, block);
             return None;
         }
         batch.next += 1;
         serve_ready(self);
+        self.note_seen(&mut batch);
         Some(batch)
     }
 
@@ -70,6 +72,7 @@ impl<'v> Body<'v> {
             if self.keys.version_word().is_suspect() {
                 self.inner.check_saving(command)?;
             }
+            self.inner.check_writable(command, session)?;
             Ok(command)
         });
         let before = reply.len();
@@ -84,8 +87,7 @@ impl<'v> Body<'v> {
             }
             Ok(command) if !runs_now(command, session) => {
                 self.turn.last_command = Some(command.name);
-                queue(session, args);
-                reply.simple("QUEUED");
+                queue(command, session, args, reply);
                 None
             }
             Ok(command) => {
@@ -109,7 +111,7 @@ impl<'v> Body<'v> {
         batch: &mut Batch,
         ready: Option<&[u8]>,
     ) -> Executed {
-        let Batch { session, requests, next, reply, .. } = batch;
+        let Batch { session, requests, next, reply, dependence, .. } = batch;
         self.keys.begin(session.database, self.turn.now);
         let mut call = Call {
             args: requests.args(*next),
@@ -133,6 +135,8 @@ impl<'v> Body<'v> {
         if !self.turn.effects.is_untouched() {
             self.turn.calls.add_changes(self.turn.effects.changes());
             self.inner.report(&self.turn.effects);
+            let appended = self.inner.record(self.turn.worker, &self.turn.effects, &mut self.keys);
+            appended.into_iter().for_each(|appended| dependence.write(appended));
             if let Some(request) = self.turn.effects.snapshot() {
                 self.turn.errands.push(Errand::Save { request, session: session.id() });
             }
@@ -155,8 +159,12 @@ impl<'v> Body<'v> {
 }
 
 /// Queues a request in the session's transaction.
-fn queue(session: &mut Session, args: Args<'_>) {
-    if let Some(transaction) = &mut session.transaction {
-        transaction.requests.push(args.iter());
+fn queue(command: &Command, session: &mut Session, args: Args<'_>, reply: &mut Reply) {
+    let Some(transaction) = &mut session.transaction else { return };
+    if command.flags.has(Flags::NO_MULTI) {
+        transaction.is_aborted = true;
+        return reply.error(b"ERR Command not allowed inside a transaction");
     }
+    transaction.requests.push(args.iter());
+    reply.simple("QUEUED");
 }

@@ -110,6 +110,7 @@ impl Body<'_> {
     /// `before`.
     fn let_go(&mut self, parked: Parked, before: usize) {
         let Parked { mut batch, block, ticket, database } = parked;
+        self.note_seen(&mut batch);
         batch.session.replies.apply(&mut batch.reply, before, false);
         batch.next += 1;
         self.turn.served.push(batch);
@@ -130,7 +131,7 @@ impl Errand {
         let own = inner.clone();
         match self {
             Self::Serve { database, key, shards } => inner.spawn_on(cx, shards, move |held, cx| {
-                let mut turn = Turn::new(&own);
+                let mut turn = Turn::new(&own, cx.worker());
                 let mut body = Body::new(&own, &mut turn, held);
                 serve_key(&mut body, database, &key);
                 serve_ready(&mut body);
@@ -142,8 +143,8 @@ impl Errand {
             }
             Self::StopWaiting { database, key, ticket } => {
                 let shard = inner.layout.shard(&key);
-                inner.spawn_on(cx, [(shard, true)].into_iter().collect(), move |held, _| {
-                    let mut turn = Turn::new(&own);
+                inner.spawn_on(cx, [(shard, true)].into_iter().collect(), move |held, cx| {
+                    let mut turn = Turn::new(&own, cx.worker());
                     let mut body = Body::new(&own, &mut turn, held);
                     body.keys.begin(database, body.turn.now);
                     body.keys.stop_waiting(&key, ticket);

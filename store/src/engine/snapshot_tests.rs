@@ -108,7 +108,7 @@ fn run_all(engine: Engine, mut batches: VecDeque<Requests>, done: Promise<()>, c
 
 fn submit(
     engine: Engine,
-    session: crate::session::Session,
+    session: Box<crate::session::Session>,
     batch: Option<Requests>,
     mut rest: VecDeque<Requests>,
     done: Promise<()>,

@@ -34,8 +34,8 @@ impl Store {
             .setting("enable-debug-command", "yes")
             .clock(move || clock.load(Ordering::SeqCst))
             .on_effects(move |effects: &Effects| {
-                for (database, command) in &effects.commands {
-                    let args: Vec<_> = command.args(0).iter().map(text).collect();
+                for (database, command) in effects.commands.iter() {
+                    let args: Vec<_> = command.into_iter().map(text).collect();
                     log.lock().unwrap().push(format!("{database}: {}", args.join(" ")));
                 }
             })

@@ -18,6 +18,7 @@ use xtasking::Context;
 pub(super) struct Turn {
     /// In ms since 1970.
     pub(super) now: u64,
+    pub(super) worker: usize,
     /// Of the running command. Empty between commands.
     pub(super) effects: Effects,
     /// Batches that waited and were served. They go on when the shards are left.
@@ -37,9 +38,10 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    pub(super) fn new(inner: &Inner) -> Self {
+    pub(super) fn new(inner: &Inner, worker: usize) -> Self {
         Self {
             now: inner.now(),
+            worker,
             effects: inner.effects(),
             served: Vec::new(),
             errands: Vec::new(),
@@ -98,7 +100,7 @@ impl Turn {
         batch: &mut Batch,
         cx: &mut Context,
     ) -> bool {
-        let Batch { session, requests, next, reply, .. } = batch;
+        let Batch { session, requests, next, reply, dependence, .. } = batch;
         let &Known { command: Some(command), key: Some(Hashed { hash, shard }) } = known else {
             return false;
         };
@@ -113,6 +115,7 @@ impl Turn {
         let (args, before, now) = (requests.args(*next), reply.len(), self.now);
         let shard = cx.task(inner.shards[shard].read());
         let outcome = shard.try_call(|shard| {
+            dependence.see(shard.last_epoch());
             let value = shard.get(session.database, hash, args.at(1), now);
             (value.is_some(), read(value, args, reply))
         });

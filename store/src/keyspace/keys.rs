@@ -1,6 +1,6 @@
 //! What a command sees of the keyspace.
 
-use super::{Entry, Held, HeldShards, Layout, Table, VersionWord, Versions};
+use super::{Entry, Held, HeldShards, Layout, Mark, Table, VersionWord, Versions};
 use crate::server::KeyCounts;
 use crate::value::{Value, ValueRef};
 use std::cell::{Cell, RefCell};
@@ -30,6 +30,10 @@ pub struct Keys<'v> {
     /// Expired keys that were met in shards that may be written. They are removed in the end: what
     /// is replayed must not find them.
     met: RefCell<Vec<Expired>>,
+    /// The last unit that the task has logged; its stamp is 0 before the first.
+    pub(super) logged: Mark,
+    /// The last stamp that the task has reserved.
+    pub(super) reserved: u64,
     counts: Cell<KeyCounts>,
     /// A key that was hashed before.
     hashed: Hashed,
@@ -64,6 +68,8 @@ impl<'v> Keys<'v> {
             ready: Vec::new(),
             expired: Vec::new(),
             met: RefCell::default(),
+            logged: Mark::default(),
+            reserved: 0,
             counts: Cell::default(),
             hashed: Hashed::default(),
         }

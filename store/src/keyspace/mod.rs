@@ -13,6 +13,7 @@
 //! | `versions` | [`Versions`]: what tasks read so that a snapshot is of one moment |
 //! | `saving` | what a snapshot takes of a shard |
 //! | `whole` | scans, counts and removal of all keys of a database |
+//! | `marks` | what the log knows of shards |
 //! | `guests` | sessions that watch keys or wait for them |
 
 #[allow(unsafe_code, reason = "its parts have no static layout")]
@@ -23,6 +24,7 @@ mod guests;
 mod held;
 mod keys;
 mod layout;
+mod marks;
 mod saving;
 mod shard;
 mod table;
@@ -35,6 +37,7 @@ pub use entry::Entry;
 pub(crate) use held::{Held, HeldShards};
 pub use keys::Keys;
 pub use layout::Layout;
+pub(crate) use marks::Mark;
 pub use shard::Shard;
 pub(crate) use shard::Waiting;
 use table::Table;

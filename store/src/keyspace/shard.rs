@@ -1,7 +1,7 @@
 //! A shard: one object of the runtime.
 
-use super::Table;
 use super::saving::RetiredTable;
+use super::{Mark, Table};
 use crate::value::ValueRef;
 use std::collections::HashMap;
 use xtasking::task::Lines;
@@ -12,6 +12,8 @@ pub struct Shard {
     pub(super) databases: Box<[Database]>,
     /// Tables that were removed before a snapshot has taken what they had.
     pub(super) retired: Vec<RetiredTable>,
+    /// The last unit in the log that may have changed it.
+    pub(super) mark: Mark,
 }
 
 /// One database's part of a shard.
@@ -52,7 +54,8 @@ pub(crate) struct Waiting {
 impl Shard {
     /// Makes an empty shard for this many databases.
     pub fn new(databases: usize) -> Self {
-        Self { databases: (0..databases).map(|_| Database::default()).collect(), retired: Vec::new() }
+        let databases = (0..databases).map(|_| Database::default()).collect();
+        Self { databases, retired: Vec::new(), mark: Mark::default() }
     }
 
     /// Finds the value of a key to read it, and notes the access.
@@ -64,6 +67,12 @@ impl Shard {
         }
         entry.touch(now);
         Some(entry.value())
+    }
+
+    /// Returns the last epoch of the log in which it may have been changed.
+    #[inline]
+    pub(crate) fn last_epoch(&self) -> u64 {
+        self.mark.epoch
     }
 
     /// Returns the lines in which a lookup of a hash begins.

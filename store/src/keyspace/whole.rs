@@ -44,6 +44,12 @@ impl Keys<'_> {
         all.filter(move |entry| !entry.is_expired(now))
     }
 
+    /// Notes an access of all entries in all databases of the held shards.
+    pub(crate) fn touch_all(&self, now: u64) {
+        let databases = self.held().iter().flat_map(|held| &held.databases);
+        databases.flat_map(|database| database.table.iter()).for_each(|entry| entry.touch(now));
+    }
+
     /// Passes entries that have not expired to `visit`, from a cursor on, until about `count` were
     /// visited or a shard is not held. Returns where to go on; `None` after the last shard.
     ///

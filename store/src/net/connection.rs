@@ -34,7 +34,7 @@ pub(super) struct Connection<S: Source> {
     connections: Arc<Connections>,
     id: u64,
     /// `None` while requests are under way, and after the end.
-    session: Option<Session>,
+    session: Option<Box<Session>>,
     /// What the socket was ready for while nothing could be read.
     unread: Ready,
     /// When the client has last sent something, in ms since 1970.
@@ -44,7 +44,12 @@ pub(super) struct Connection<S: Source> {
 }
 
 impl<S: Socket> Connection<S> {
-    pub fn new(io: Registered<S>, engine: Engine, session: Session, connections: Arc<Connections>) -> Self {
+    pub fn new(
+        io: Registered<S>,
+        engine: Engine,
+        session: Box<Session>,
+        connections: Arc<Connections>,
+    ) -> Self {
         Self {
             io: Buffered::new(io),
             parser: Parser::default(),
@@ -130,7 +135,7 @@ impl<S: Socket> Connection<S> {
         }
         let Some(session) = self.session.take() else { return false };
         let way_back = WayBack { runtime: cx.handle(), connection: Some(this.clone()), error: error.clone() };
-        let Some(finished) = self.engine.clone().run(cx, session, requests, way_back) else { return false };
+        let Some(finished) = self.engine.run(cx, session, requests, way_back) else { return false };
         self.take_back(finished, error, cx);
         self.session.is_some() && !self.is_ending
     }

@@ -3,6 +3,7 @@
 use super::connections::Connections;
 use super::listener::Listener;
 use crate::engine::{self, Engine};
+use crate::log::OpenError;
 use crate::server::Setting;
 use std::net::{SocketAddr, ToSocketAddrs};
 #[cfg(unix)]
@@ -82,7 +83,24 @@ impl error::Error for ServeError {}
 impl Service {
     /// Builds an engine, and starts the timers that end waits, remove expired keys and take
     /// snapshots.
+    ///
+    /// # Panics
+    ///
+    /// As [`Builder::build`](engine::Builder::build).
     pub fn start(engine: engine::Builder, rt: &Runtime) -> Self {
+        Self::open(engine, rt).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Builds an engine that may have a log, and starts the timers.
+    ///
+    /// # Errors
+    ///
+    /// If the log cannot be opened.
+    ///
+    /// # Panics
+    ///
+    /// As [`Builder::open`](engine::Builder::open).
+    pub fn open(engine: engine::Builder, rt: &Runtime) -> Result<Self, OpenError> {
         let connections = Arc::new(Connections::default());
         let (open, handle) = (connections.clone(), rt.handle().downgrade());
         let (listening, runtime) = (open.clone(), handle.clone());
@@ -96,18 +114,18 @@ impl Service {
                 listening.deliver(&rt, session);
             }
         });
-        let engine = engine.build(rt);
+        let engine = engine.open(rt)?;
         let expired_at = engine.now();
         let ticker =
             Ticker { engine: engine.clone(), connections: connections.clone(), ticks: 0, expired_at };
         rt.timer(TICK, |cx| ticker.tick(cx));
-        Self {
+        Ok(Self {
             engine,
             connections,
             next: Arc::default(),
             #[cfg(unix)]
             sockets: Vec::new(),
-        }
+        })
     }
 
     /// Returns the engine.

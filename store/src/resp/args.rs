@@ -56,6 +56,13 @@ impl Requests {
         self.ends.push(self.ranges.len());
     }
 
+    /// Removes all requests.
+    pub fn clear(&mut self) {
+        self.buffer.clear();
+        self.ranges.clear();
+        self.ends.clear();
+    }
+
     /// Returns the number of requests.
     pub fn len(&self) -> usize {
         self.ends.len()

@@ -30,6 +30,10 @@ pub use persistence::{Persistence, PersistenceStatus};
 pub use settings::{Setting, SettingError, SettingKind, SettingSpec, Settings};
 pub use statistics::{CommandCounts, KeyCounts, Statistics};
 
+use crate::log::Log;
+use std::fmt;
+use std::sync::OnceLock;
+
 /// The version of Redis whose replies the store gives.
 pub const REDIS_VERSION: &str = "7.0.15";
 
@@ -54,4 +58,24 @@ pub struct Server {
     pub databases: usize,
     /// The number of workers of the runtime.
     pub workers: usize,
+    /// What is changed is written there, unless it is empty.
+    pub(crate) log: OnceLock<Log>,
+    /// What SHUTDOWN does.
+    pub(crate) on_shutdown: Option<ShutdownHook>,
+}
+
+/// Ends the program.
+pub(crate) struct ShutdownHook(pub(crate) Box<dyn Fn() + Send + Sync>);
+
+impl fmt::Debug for ShutdownHook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ShutdownHook")
+    }
+}
+
+impl Server {
+    /// Begins to end the program. Returns false if it has not said how.
+    pub(crate) fn shut_down(&self) -> bool {
+        self.on_shutdown.as_ref().map(|hook| hook.0()).is_some()
+    }
 }

@@ -2,8 +2,9 @@
 
 use super::notifications;
 use super::persistence::save_points;
+use crate::log::{PolicySource, SyncPolicy};
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What values a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub enum SettingKind {
     SavePoints,
     /// Letters of kinds of keyspace events.
     Events,
+    /// One of these words.
+    Choice(&'static [&'static str]),
     /// This text alone: the store has nothing else.
     Only(&'static str),
 }
@@ -97,12 +100,16 @@ settings! {
         "When snapshots are taken: after so many seconds if there were so many changes, in pairs.";
     StopWritesOnBgsaveError "stop-writes-on-bgsave-error", SettingKind::Flag, "yes", true,
         "Whether commands that write are refused when a snapshot has failed.";
-    AppendOnly "appendonly", SettingKind::Only("no"), "no", true,
-        "Whether changes are written to a log: no, as there is none.";
-    Dir "dir", SettingKind::Text, ".", false,
-        "The directory of what is kept.";
     DbFileName "dbfilename", SettingKind::Text, "dump.rdb", false,
         "The file in that directory that is loaded at the start, and that snapshots replace.";
+    AppendOnly "appendonly", SettingKind::Flag, "no", false,
+        "Whether changes are written to a log, and replayed at the next start.";
+    AppendFsync "appendfsync", SettingKind::Choice(SyncPolicy::NAMES), "everysec", true,
+        "When the log is synced: always, everysec, or no.";
+    AppendDirName "appenddirname", SettingKind::Text, "appendonlydir", false,
+        "The directory of the log, in that of the setting dir.";
+    Dir "dir", SettingKind::Text, ".", false,
+        "The directory of what is kept.";
     EnableDebugCommand "enable-debug-command", SettingKind::Flag, "no", false,
         "Whether the command DEBUG is allowed.";
     HashMaxListpackEntries "hash-max-listpack-entries" or "hash-max-ziplist-entries", COUNT, "512", true,
@@ -138,8 +145,8 @@ pub enum SettingError {
 /// The values of all settings.
 #[derive(Debug)]
 pub struct Settings {
-    /// Those of flags and numbers.
-    numbers: Vec<AtomicI64>,
+    /// Those of flags, numbers and choices.
+    numbers: Arc<[AtomicI64]>,
     /// Those of texts; empty for others.
     texts: Mutex<Vec<String>>,
     expires_actively: AtomicI64,
@@ -173,7 +180,16 @@ impl Settings {
         self.numbers[setting as usize].load(Ordering::Relaxed)
     }
 
-    fn store_number(&self, index: usize, value: i64) {
+    /// Returns a function that tells when the log is synced.
+    pub(crate) fn sync_policy(&self) -> PolicySource {
+        let numbers = self.numbers.clone();
+        // Relaxed: see `number`.
+        Box::new(move || {
+            SyncPolicy::from_number(numbers[Setting::AppendFsync as usize].load(Ordering::Relaxed))
+        })
+    }
+
+    pub(crate) fn store_number(&self, index: usize, value: i64) {
         // Relaxed: see `number`.
         self.numbers[index].store(value, Ordering::Relaxed);
     }
@@ -193,6 +209,7 @@ impl Settings {
                 self.texts.lock().unwrap_or_else(PoisonError::into_inner)[index].clone()
             }
             SettingKind::Only(text) => text.to_owned(),
+            SettingKind::Choice(words) => words[number() as usize].to_owned(),
             SettingKind::Events => notifications::show(number()),
         }
     }
@@ -203,17 +220,19 @@ impl Settings {
         REGISTRY.iter().position(|spec| is(spec.name) || spec.alias.is_some_and(is))
     }
 
-    /// Checks whether CONFIG SET may set this value.
+    /// Checks whether CONFIG SET may set this value. For `appendonly` that is the one it has.
     ///
     /// # Errors
     ///
     /// If it may not.
-    pub fn check(index: usize, value: &str) -> Result<(), SettingError> {
+    pub fn check(&self, index: usize, value: &str) -> Result<(), SettingError> {
         let spec = &REGISTRY[index];
-        if !spec.is_mutable {
+        let number = parse(spec, value);
+        let is_kept = index == Setting::AppendOnly as usize && number == Ok(self.number(Setting::AppendOnly));
+        if !spec.is_mutable && !is_kept {
             return Err(SettingError::Refused("can't set immutable config".to_owned()));
         }
-        parse(spec, value).map(drop).map_err(SettingError::Refused)
+        number.map(drop).map_err(SettingError::Refused)
     }
 
     /// Checks whether a setting takes a value at the start.
@@ -270,6 +289,11 @@ fn parse(spec: &SettingSpec, value: &str) -> Result<i64, String> {
             Some(_) => Ok(0),
             None => Err("Invalid save parameters".to_owned()),
         },
+        SettingKind::Choice(words) => {
+            let at = words.iter().position(|word| word.eq_ignore_ascii_case(value));
+            let unknown = || format!("argument must be one of the following: {}", words.join(", "));
+            at.map(|at| at as i64).ok_or_else(unknown)
+        }
         SettingKind::Only(text) if value == text => Ok(0),
         SettingKind::Only(text) => Err(format!("argument must be '{text}': the store has nothing else")),
         SettingKind::Events => notifications::parse(value)
@@ -319,13 +343,19 @@ mod tests {
         assert_eq!(settings.number(Setting::ProtoMaxBulkLen), 2 << 20);
         let hash = Settings::find(b"HASH-max-ZIPLIST-entries").unwrap();
         assert_eq!(settings.shown(hash), "512");
-        assert!(matches!(Settings::check(hash, "x"), Err(SettingError::Refused(_))));
-        assert!(matches!(Settings::check(0, "8"), Err(SettingError::Refused(_))));
+        assert!(matches!(settings.check(hash, "x"), Err(SettingError::Refused(_))));
+        assert!(matches!(settings.check(0, "8"), Err(SettingError::Refused(_))));
         assert_eq!(settings.set("save", "900 1"), Ok(()));
         assert!(matches!(settings.set("save", "900"), Err(SettingError::Refused(_))));
         assert_eq!(settings.text(Setting::Save), "900 1");
-        // What the store does not have is not accepted.
-        assert!(matches!(settings.set("appendonly", "yes"), Err(SettingError::Refused(_))));
+        // Only the start turns the log on.
+        let log = Settings::find(b"appendonly").unwrap();
+        assert_eq!(settings.check(log, "no"), Ok(()));
+        assert!(matches!(settings.check(log, "yes"), Err(SettingError::Refused(_))));
+        let policy = settings.sync_policy();
+        assert_eq!(settings.set("appendfsync", "always"), Ok(()));
+        assert_eq!(policy(), SyncPolicy::Always);
+        assert!(matches!(settings.set("appendfsync", "never"), Err(SettingError::Refused(_))));
         assert_eq!(settings.set("nothing", "1"), Err(SettingError::Unknown));
     }
 

@@ -1,7 +1,7 @@
 //! What INFO counts.
 
-use ahash::RandomState;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -14,10 +14,12 @@ pub struct Statistics {
 }
 
 /// A part of the counters, in cache lines of its own.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[repr(align(128))]
 struct Lane {
-    commands: Mutex<HashMap<&'static str, CommandCounts, RandomState>>,
+    /// In the order in which they were first called; a client calls few. A name may be there several
+    /// times, as it is found by its address.
+    commands: Mutex<Vec<(&'static str, CommandCounts)>>,
     hits: AtomicU64,
     misses: AtomicU64,
     expired: AtomicU64,
@@ -36,6 +38,14 @@ pub struct CommandCounts {
     pub rejected: u64,
 }
 
+impl AddAssign for CommandCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.failed += other.failed;
+        self.rejected += other.rejected;
+    }
+}
+
 /// What happened to keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeyCounts {
@@ -47,24 +57,15 @@ pub struct KeyCounts {
     pub expired: u64,
 }
 
-impl Default for Lane {
-    fn default() -> Self {
-        // The names are the program's own.
-        let commands = Mutex::new(HashMap::with_hasher(RandomState::with_seeds(0, 0, 0, 0)));
-        let [hits, misses, expired] = [0; 3].map(AtomicU64::new);
-        Self { commands, hits, misses, expired }
-    }
-}
-
 impl Statistics {
     /// Adds to the counts of a command.
     pub(crate) fn count(&self, session: u64, command: &'static str, counts: CommandCounts) {
         let lane = &self.lanes[session as usize % LANES];
         let mut lane = lane.commands.lock().unwrap_or_else(PoisonError::into_inner);
-        let sum = lane.entry(command).or_default();
-        sum.calls += counts.calls;
-        sum.failed += counts.failed;
-        sum.rejected += counts.rejected;
+        match lane.iter_mut().find(|(name, _)| std::ptr::eq(*name, command)) {
+            Some((_, sum)) => *sum += counts,
+            None => lane.push((command, counts)),
+        }
     }
 
     /// Adds to the counts of what happened to keys.
@@ -114,10 +115,7 @@ impl Statistics {
         let mut all = BTreeMap::<_, CommandCounts>::new();
         for lane in &self.lanes {
             for (name, counts) in &*lane.commands.lock().unwrap_or_else(PoisonError::into_inner) {
-                let sum = all.entry(*name).or_default();
-                sum.calls += counts.calls;
-                sum.failed += counts.failed;
-                sum.rejected += counts.rejected;
+                *all.entry(*name).or_default() += *counts;
             }
         }
         all

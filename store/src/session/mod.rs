@@ -6,6 +6,7 @@ mod subscriptions;
 pub(crate) use replies::Replies;
 pub(crate) use subscriptions::Subscriptions;
 
+use crate::command::Command;
 use crate::resp::{Protocol, Requests};
 use crate::server::{ClientInfo, Topic};
 use std::sync::Arc;
@@ -33,6 +34,8 @@ pub struct Session {
     pub(crate) subscriptions: Subscriptions,
     /// What other sessions see of this one.
     pub(crate) client: Arc<ClientInfo>,
+    /// The command of its last request, which is probably that of the next.
+    pub(crate) last_command: Option<&'static Command>,
     random: u64,
 }
 
@@ -85,6 +88,7 @@ impl Session {
             replies: Replies::On,
             subscriptions: Subscriptions::default(),
             client,
+            last_command: None,
             random,
         }
     }

@@ -3,6 +3,7 @@
 use super::{builder, engine, run, runtime};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
+use xtasking_store::resp::Requests;
 
 /// Returns the bulk strings of a reply.
 fn elements(reply: &str) -> Vec<&str> {
@@ -102,7 +103,7 @@ fn a_replica_pops_the_same_members() {
     let own = Arc::clone(&told);
     let followed = builder().on_effects(move |effects| {
         let mut told = own.lock().unwrap_or_else(PoisonError::into_inner);
-        told.extend(effects.commands.iter().map(|(_, command)| command.clone()));
+        told.extend(effects.commands.iter().map(|(_, command)| Requests::one(command)));
     });
     let mut client = followed.build(&rt).client();
     let mut replica = engine(&rt).client();

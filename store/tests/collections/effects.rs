@@ -33,7 +33,7 @@ impl Follower {
         let own = Arc::clone(&record);
         let followed = builder().on_effects(move |effects| {
             let mut record = own.lock().unwrap_or_else(PoisonError::into_inner);
-            record.commands.extend(effects.commands.iter().map(|(_, command)| command.clone()));
+            record.commands.extend(effects.commands.iter().map(|(_, command)| Requests::one(command)));
             let events = effects.events.iter();
             record.events.extend(events.map(|event| format!("{} {}", event.name, event.key.escape_ascii())));
         });

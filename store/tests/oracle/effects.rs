@@ -70,7 +70,10 @@ fn check(seed: u64) {
     let time = Arc::new(AtomicU64::new(BEGIN * 1000));
     let log = Arc::new(Mutex::new(Vec::<(usize, Requests)>::new()));
     let sink = log.clone();
-    let follow = move |effects: &Effects| sink.lock().unwrap().extend(effects.commands.iter().cloned());
+    let follow = move |effects: &Effects| {
+        let commands = effects.commands.iter();
+        sink.lock().unwrap().extend(commands.map(|(database, args)| (database, Requests::one(args))));
+    };
     let original = engine(&rt, &time, |builder| builder.on_effects(follow));
     let mut scripts = Scripts::new(seed, BEGIN as i64 + 10_000);
     let mut client = original.client();

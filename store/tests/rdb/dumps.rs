@@ -7,6 +7,7 @@ use super::reply::Value;
 use std::sync::{Arc, Mutex};
 use xtasking::Runtime;
 use xtasking_store::Engine;
+use xtasking_store::resp::Requests;
 
 /// Restores all keys of one in the other, and compares what they have.
 fn carry(from: &mut impl Target, to: &mut impl Target, keys: &[String]) {
@@ -133,7 +134,7 @@ fn the_effects_of_restore_have_its_effect() {
     let record = Arc::new(Mutex::new(Vec::new()));
     let told = record.clone();
     let follow = move |effects: &xtasking_store::command::Effects| {
-        told.lock().unwrap().extend(effects.commands.iter().map(|(_, command)| command.clone()));
+        told.lock().unwrap().extend(effects.commands.iter().map(|(_, command)| Requests::one(command)));
     };
     let now = 1_000_000;
     let engine = Engine::builder().shards(4).clock(move || now).on_effects(follow).build(&rt);

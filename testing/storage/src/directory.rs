@@ -1,7 +1,7 @@
 //! Files of the operating system.
 
 use super::{Disk, File};
-use std::fs::{self, OpenOptions};
+use std::fs::{self, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
@@ -14,6 +14,10 @@ pub struct Directory {
 /// A file of a [`Directory`].
 #[derive(Debug)]
 pub struct SystemFile(fs::File);
+
+/// A lock in a [`Directory`]: a file that the process has locked.
+#[derive(Debug)]
+pub struct SystemLock(#[expect(dead_code, reason = "it is held, not used")] fs::File);
 
 impl Directory {
     /// Opens a directory, which is created if it does not exist. What is created is durable.
@@ -70,6 +74,17 @@ fn for_appending() -> OpenOptions {
 
 impl Disk for Directory {
     type File = SystemFile;
+    type Lock = SystemLock;
+
+    /// Locks a file of this name, which is created if there is none, and stays.
+    fn lock(&self, name: &str) -> io::Result<SystemLock> {
+        let file = for_appending().create(true).open(self.at(name)?)?;
+        match file.try_lock() {
+            Ok(()) => Ok(SystemLock(file)),
+            Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
 
     fn open(&self, name: &str) -> io::Result<SystemFile> {
         for_appending().open(self.at(name)?).map(SystemFile)

@@ -10,6 +10,16 @@ pub trait Disk: Send + Sync {
     /// A file of this disk.
     type File: File;
 
+    /// What holds a lock of this disk until it is dropped.
+    type Lock: Send + 'static;
+
+    /// Locks a name, so that no other process uses the same files.
+    ///
+    /// # Errors
+    ///
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the name is locked, or an error of the disk.
+    fn lock(&self, name: &str) -> io::Result<Self::Lock>;
+
     /// Opens a file.
     ///
     /// # Errors

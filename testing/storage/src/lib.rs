@@ -54,6 +54,6 @@ mod directory;
 mod interface;
 mod simulated;
 
-pub use directory::{Directory, SystemFile};
+pub use directory::{Directory, SystemFile, SystemLock};
 pub use interface::{Disk, File};
-pub use simulated::{Faults, SimulatedDisk, SimulatedFile};
+pub use simulated::{Faults, SimulatedDisk, SimulatedFile, SimulatedLock};

@@ -42,7 +42,10 @@ fn check_contract(disk: &impl Disk) -> io::Result<()> {
     assert_eq!(kind(disk.remove("b")), Some(ErrorKind::NotFound));
     disk.remove("a")?;
     assert_eq!(disk.list()?, [""; 0]);
-    Ok(())
+    let lock = disk.lock("lock")?;
+    assert_eq!(kind(disk.lock("lock")), Some(ErrorKind::WouldBlock));
+    drop(lock);
+    disk.lock("lock").map(drop)
 }
 
 #[test]

@@ -49,7 +49,7 @@ pub(super) fn set(call: &mut Call<'_, '_>) -> CommandResult {
         if is_text && matches!(value, Cow::Owned(_)) {
             return Err(refused(name, "argument must be UTF-8"));
         }
-        if let Err(SettingError::Refused(why)) = Settings::check(index, &value) {
+        if let Err(SettingError::Refused(why)) = call.server.settings.check(index, &value) {
             return Err(refused(name, &why));
         }
         if checked.iter().any(|(known, _)| *known == index) {

@@ -103,7 +103,20 @@ fn persistence(call: &mut Call<'_, '_>, text: &mut String) {
     field(text, format_args!("rdb_saves:{}", status.saves));
     field(text, format_args!("rdb_last_load_keys_expired:{}", status.expired_keys));
     field(text, format_args!("rdb_last_load_keys_loaded:{}", status.loaded_keys));
-    field(text, format_args!("aof_enabled:0"));
+    let Some(log) = call.server.log.get() else { return field(text, format_args!("aof_enabled:0")) };
+    let error = log.error();
+    field(text, format_args!("aof_enabled:1"));
+    field(text, format_args!("aof_rewrite_in_progress:0"));
+    field(text, format_args!("aof_rewrite_scheduled:0"));
+    field(text, format_args!("aof_last_bgrewrite_status:ok"));
+    field(text, format_args!("aof_last_write_status:{}", if error.is_none() { "ok" } else { "err" }));
+    if let Some(error) = error {
+        field(text, format_args!("aof_last_write_error:{}", error.replace(['\r', '\n'], " ")));
+    }
+    field(text, format_args!("aof_current_size:{}", log.size()));
+    field(text, format_args!("aof_base_size:{}", log.recovered().bytes));
+    field(text, format_args!("aof_pending_rewrite:0"));
+    field(text, format_args!("aof_buffer_length:{}", log.backlog()));
 }
 
 fn stats(call: &mut Call<'_, '_>, text: &mut String) {

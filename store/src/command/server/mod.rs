@@ -8,6 +8,7 @@
 //! | `persistence` | SAVE, BGSAVE, LASTSAVE |
 //! | `debug` | DEBUG |
 //! | `memory` | MEMORY |
+//! | `shutdown` | SHUTDOWN |
 
 mod config;
 mod debug;
@@ -15,6 +16,7 @@ mod info;
 mod introspection;
 mod memory;
 mod persistence;
+mod shutdown;
 
 use super::container::container;
 use super::{Call, Command, CommandError, CommandResult, Flags};
@@ -110,6 +112,16 @@ pub(super) const COMMANDS: &[Command] = &[
         .all_keys()
         .categories(&["dangerous"])
         .doc("server", "1.0.0", "O(1)", "Get information and statistics about the server"),
+    Command::new("shutdown", -1, shutdown::shutdown)
+        .flags(&[Flags::ADMIN, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
+        .flags(&[Flags::NO_MULTI, Flags::ALLOW_BUSY])
+        .doc(
+            "server",
+            "1.0.0",
+            "O(N) when saving, where N is the total number of keys in all databases when saving data, \
+             otherwise O(1)",
+            "Synchronously save the dataset to disk and then shut down the server",
+        ),
     Command::new("time", 1, time).flags(&[Flags::LOADING, Flags::STALE, Flags::FAST]).doc(
         "server",
         "2.6.0",

@@ -11,7 +11,7 @@ use super::{Disk, File};
 use inode::Inode;
 use names::{Names, Number};
 use random::Random;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,6 +21,13 @@ pub struct SimulatedDisk {
     state: Arc<Mutex<State>>,
     /// The start of the disk after which this handle is used.
     start: u64,
+}
+
+/// A lock of a [`SimulatedDisk`].
+pub struct SimulatedLock {
+    /// The handle that has locked the name.
+    disk: SimulatedDisk,
+    name: String,
 }
 
 /// A file of a [`SimulatedDisk`].
@@ -36,6 +43,7 @@ struct State {
     names: Names,
     files: BTreeMap<Number, Inode>,
     next_number: Number,
+    locked: BTreeSet<String>,
     has_power: bool,
     /// The process that uses the disk was killed.
     is_killed: bool,
@@ -145,6 +153,7 @@ impl SimulatedDisk {
             names: Names::default(),
             files: BTreeMap::new(),
             next_number: 0,
+            locked: BTreeSet::new(),
             has_power: true,
             is_killed: false,
             starts: 0,
@@ -155,31 +164,31 @@ impl SimulatedDisk {
 
     /// Sets the faults from now on.
     pub fn set_faults(&self, faults: Faults) {
-        let mut state = self.lock();
+        let mut state = self.state();
         state.faults = faults;
         state.operations = 0;
     }
 
     /// Returns the number of operations since the faults were set.
     pub fn operations(&self) -> u64 {
-        self.lock().operations
+        self.state().operations
     }
 
     /// Cuts the power: all operations fail until the disk is [started](Self::restart) again.
     pub fn cut_power(&self) {
-        self.lock().has_power = false;
+        self.state().has_power = false;
     }
 
     /// Returns false after a power cut.
     pub fn has_power(&self) -> bool {
-        self.lock().has_power
+        self.state().has_power
     }
 
     /// Starts the disk again, with power and without faults. After a power cut, what was not synced
     /// is lost, or there in any part. Otherwise the program has been killed and the system has not:
     /// all that it wrote is there. Other clones, and files that were opened before, stay unusable.
     pub fn restart(&mut self) {
-        let mut state = self.lock();
+        let mut state = self.state();
         let State { random, names, files, has_power, .. } = &mut *state;
         if !*has_power {
             names.lose_power(random);
@@ -187,6 +196,7 @@ impl SimulatedDisk {
         }
         state.has_power = true;
         state.is_killed = false;
+        state.locked.clear();
         state.starts += 1;
         state.faults = Faults::default();
         state.files.values_mut().for_each(|file| file.handles = 0);
@@ -196,13 +206,13 @@ impl SimulatedDisk {
         self.start = start;
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins an operation on names.
     fn begin(&self) -> io::Result<MutexGuard<'_, State>> {
-        let mut state = self.lock();
+        let mut state = self.state();
         state.begin_whole(self.start)?;
         Ok(state)
     }
@@ -216,6 +226,14 @@ impl SimulatedDisk {
 
 impl Disk for SimulatedDisk {
     type File = SimulatedFile;
+    type Lock = SimulatedLock;
+
+    fn lock(&self, name: &str) -> io::Result<SimulatedLock> {
+        if self.begin()?.locked.insert(name.to_owned()) {
+            return Ok(SimulatedLock { disk: self.clone(), name: name.to_owned() });
+        }
+        Err(io::ErrorKind::WouldBlock.into())
+    }
 
     fn open(&self, name: &str) -> io::Result<SimulatedFile> {
         let state = self.begin()?;
@@ -269,9 +287,19 @@ impl Disk for SimulatedDisk {
     }
 }
 
+impl Drop for SimulatedLock {
+    fn drop(&mut self) {
+        let mut state = self.disk.state();
+        // A restart has opened all locks of handles from before.
+        if self.disk.start == state.starts {
+            state.locked.remove(&self.name);
+        }
+    }
+}
+
 impl Drop for SimulatedFile {
     fn drop(&mut self) {
-        let mut state = self.disk.lock();
+        let mut state = self.disk.state();
         // A restart has closed all files of handles from before.
         if self.disk.start == state.starts {
             state.inode(self.number).handles -= 1;
@@ -288,7 +316,7 @@ impl State {
 
 impl File for SimulatedFile {
     fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut state = self.disk.lock();
+        let mut state = self.disk.state();
         if bytes.is_empty() {
             return Ok(0);
         }
@@ -309,7 +337,7 @@ impl File for SimulatedFile {
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut state = self.disk.lock();
+        let mut state = self.disk.state();
         if buffer.is_empty() {
             return Ok(0);
         }

@@ -5,9 +5,12 @@
 
 #![forbid(unsafe_code)]
 
+mod durable;
+
 use clap::{Arg, ArgMatches, Command, value_parser};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use signal_hook::low_level::raise;
 use std::error::Error;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -65,22 +68,33 @@ fn command() -> Command {
 
 fn run(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     let chosen = chosen(matches)?;
-    let databases = chosen.iter().rfind(|(name, _)| name == "databases");
-    let mut engine = Engine::builder();
-    if let Some((_, value)) = databases {
-        engine = engine.databases(value.parse().map_err(|_| format!("databases: {value} is no number"))?);
+    let mut engine = Engine::builder().on_shutdown(end);
+    for (name, value) in &chosen {
+        Settings::check_initial(name, value).map_err(|error| refusal(name, value, &error))?;
+        engine = match name.as_str() {
+            "databases" => engine.databases(value.parse()?),
+            // The log says whether there is one.
+            "appendonly" => engine,
+            _ => engine.setting(name, value),
+        };
+    }
+    let directory = durable::absolute(&value_of(&chosen, "dir"))?;
+    engine = engine.setting("dir", directory.to_string_lossy());
+    if value_of(&chosen, "appendonly").eq_ignore_ascii_case("yes") {
+        engine = durable::with_log(engine, &directory.join(value_of(&chosen, "appenddirname")))?;
     }
     let rt = match matches.get_one("workers") {
         Some(&workers) => Runtime::builder().workers(workers).build()?,
         None => Runtime::new()?,
     };
-    let mut service = Service::start(engine, &rt);
-    let settings = &service.engine().server().settings;
-    for (name, value) in &chosen {
-        settings.set(name, value).map_err(|error| refusal(name, value, &error))?;
-    }
-    load(service.engine())?;
+    // What has come before is handled too.
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let mut service = Service::open(engine, &rt)?;
+    let log = service.engine().log().cloned();
+    log.iter().for_each(durable::report);
+    if log.is_none() {
+        load(service.engine())?;
+    }
     let addresses = listen(&mut service)?;
     println!("xtasking-store: {} workers, listening at {addresses}", rt.workers());
     signals.forever().next();
@@ -88,7 +102,10 @@ fn run(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     let has_saved = save(service.engine());
     drop(service);
     drop(rt);
-    has_saved
+    // The log ends after the snapshot, whether that was taken or not.
+    let has_ended = log.map_or(Ok(()), |log| log.close());
+    has_saved?;
+    has_ended.map_err(|error| format!("the log is not complete: {error}").into())
 }
 
 /// Takes a last snapshot, if there are any by the setting `save`.
@@ -100,6 +117,21 @@ fn save(engine: &Engine) -> Result<(), Box<dyn Error>> {
     engine.save().map_err(|error| format!("the last snapshot has failed: {error}"))?;
     println!("xtasking-store: a snapshot was saved");
     Ok(())
+}
+
+/// Ends the program, as SIGTERM does.
+fn end() {
+    if let Err(error) = raise(SIGTERM) {
+        eprintln!("xtasking-store: cannot end: {error}");
+    }
+}
+
+/// Returns the value that was chosen last, or the default.
+fn value_of(chosen: &[(String, String)], name: &str) -> String {
+    let chosen = chosen.iter().rfind(|(known, _)| known == name).map(|(_, value)| value.as_str());
+    let default =
+        || Settings::registry().iter().find(|spec| spec.name == name).map_or("", |spec| spec.default);
+    chosen.unwrap_or_else(default).to_owned()
 }
 
 /// Returns the settings of the file and of the command line, in the order in which they hold.
