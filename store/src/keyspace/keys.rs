@@ -313,13 +313,6 @@ impl<'v> Keys<'v> {
         self.table_mut(hash, at).set_expiry(hash, key, expires_at)
     }
 
-    /// Sets for how many seconds there was no access to a key.
-    pub(crate) fn set_idle_seconds(&mut self, key: &[u8], idle: u64) {
-        if let Some(entry) = self.peek(key) {
-            entry.set_idle_seconds(idle, self.now);
-        }
-    }
-
     /// Notes a change of a key for the sessions that watch it or wait for it.
     pub(crate) fn note_change(&mut self, key: &[u8]) {
         let (_, at) = self.locate(key);

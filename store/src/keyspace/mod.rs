@@ -11,7 +11,7 @@
 //! | `keys` | [`Keys`]: the shards that a task holds, as a command sees them |
 //! | `held` | the shards that a task holds |
 //! | `versions` | [`Versions`]: what tasks read so that a snapshot is of one moment |
-//! | `saving` | what a snapshot takes of a shard |
+//! | `saving` | what a snapshot takes of a shard, and what a file brings besides values |
 //! | `whole` | scans, counts and removal of all keys of a database |
 //! | `marks` | what the log knows of shards |
 //! | `guests` | sessions that watch keys or wait for them |

@@ -1,4 +1,4 @@
-//! What a snapshot takes of a shard.
+//! What a snapshot takes of a shard, and what a file brings besides values.
 
 use super::{Entry, Keys, Shard, Table};
 use crate::rdb::{self, RdbError};
@@ -54,6 +54,13 @@ impl Shard {
 }
 
 impl Keys<'_> {
+    /// Sets for how many seconds there was no access to a key.
+    pub(crate) fn set_idle_seconds(&mut self, key: &[u8], idle: u64) {
+        if let Some(entry) = self.peek(key) {
+            entry.set_idle_seconds(idle, self.now());
+        }
+    }
+
     /// Makes all values anew from their dumps. Keys that have expired go.
     pub(crate) fn reload(&mut self, databases: usize, limits: &CompactLimits) -> Result<(), RdbError> {
         for database in 0..databases {
