@@ -8,11 +8,13 @@
 //! |---|---|
 //! | [`resp`] | the protocol: requests are parsed, replies are written |
 //! | [`value`] | what a key holds |
+//! | [`rdb`] | Redis' format of files and of DUMP |
 //! | [`keyspace`] | keys, and the shards they lie in |
 //! | [`command`] | the commands, and the table of all |
 //! | [`engine`] | runs requests as tasks |
 //! | [`log`] | what commands have changed, on the disk |
 //! | [`net`] | connections and listeners |
+//! | `snapshot` | snapshots as files |
 //! | [`session`] | the state of a connection |
 //! | [`server`] | what all connections share |
 //! | [`glob`] | patterns of names |
@@ -46,9 +48,11 @@ pub mod keyspace;
 pub mod log;
 #[cfg(feature = "net")]
 pub mod net;
+pub mod rdb;
 pub mod resp;
 pub mod server;
 pub mod session;
+mod snapshot;
 pub mod value;
 
 pub use engine::Engine;

@@ -37,6 +37,17 @@ pub struct Event {
     pub key: Box<[u8]>,
 }
 
+/// What a command wants a snapshot for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SnapshotRequest {
+    /// It only begins it.
+    Begin,
+    /// The session waits for its end.
+    Wait,
+    /// Then all values are made anew from their bytes, and the session waits for that.
+    Reload,
+}
+
 /// What a command changed, or all commands of a transaction.
 #[derive(Debug, Default)]
 pub struct Effects {
@@ -51,6 +62,8 @@ pub struct Effects {
     is_replaced: bool,
     /// The changes, and the commands to replay, before the running command.
     before: (u64, usize),
+    /// What a snapshot is to begin for.
+    snapshot: Option<SnapshotRequest>,
 }
 
 impl Effects {
@@ -66,7 +79,17 @@ impl Effects {
 
     /// Returns true if nothing was noted since it was made or cleared.
     pub(crate) fn is_untouched(&self) -> bool {
-        self.changes == 0 && self.is_empty()
+        self.changes == 0 && self.is_empty() && self.snapshot.is_none()
+    }
+
+    /// Asks for a snapshot, which the server has noted to begin.
+    pub(super) fn request_snapshot(&mut self, request: SnapshotRequest) {
+        self.snapshot = Some(request);
+    }
+
+    /// Returns what a snapshot is to begin for, if one is.
+    pub(crate) fn snapshot(&self) -> Option<SnapshotRequest> {
+        self.snapshot
     }
 
     /// Begins a command.

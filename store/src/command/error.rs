@@ -26,6 +26,16 @@ impl CommandError {
     /// A cursor is no number.
     pub const INVALID_CURSOR: Self = Self::fixed("ERR invalid cursor");
 
+    /// The command cannot be queued.
+    pub const NOT_IN_TRANSACTION: Self = Self::fixed("ERR Command not allowed inside a transaction");
+    /// The last snapshot has failed, and the setting `stop-writes-on-bgsave-error` is on.
+    pub const UNSAVED: Self = Self::fixed(
+        "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. \
+         Commands that may modify the data set are disabled, because this instance is configured to report \
+         errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check \
+         the Redis logs for details about the RDB error.",
+    );
+
     /// Makes an error of a text that begins with its code.
     pub const fn fixed(text: &'static str) -> Self {
         Self(Cow::Borrowed(text.as_bytes()))

@@ -69,6 +69,7 @@ mod transactions;
 pub use call::{Block, Call, CommandResult, NullReply, Outcome};
 pub use commands::Commands;
 pub(crate) use commands::{Malformed, visit_units};
+pub(crate) use effects::SnapshotRequest;
 pub use effects::{Effects, Event, EventClass};
 pub use error::CommandError;
 pub(crate) use execute::{Executed, execute, write_timeout};

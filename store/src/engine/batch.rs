@@ -101,7 +101,11 @@ impl Batch {
             }
             Turned::Paused(batch) => {
                 turn.publish(&inner, &batch.session);
-                batch.launch(cx);
+                if turn.is_put_off() {
+                    inner.put_off(batch);
+                } else {
+                    batch.launch(cx);
+                }
             }
             Turned::Refused(batch, command, shards) => {
                 turn.publish(&inner, &batch.session);
@@ -174,6 +178,9 @@ impl Batch {
         turn.settle(&inner, cx);
         let Some(batch) = batch else { return };
         turn.publish(&inner, &batch.session);
+        if turn.is_put_off() {
+            return inner.put_off(batch);
+        }
         batch.go_on(cx);
     }
 

@@ -4,10 +4,11 @@ use super::Engine;
 use super::blocked::Blocked;
 use super::engine::{Clock, EffectsHook, Inner};
 use crate::command::Effects;
-use crate::keyspace::{Layout, Shard};
+use crate::keyspace::{Layout, Shard, Versions};
 use crate::log::{Log, OpenError, Options, PolicySource, Replay};
 use crate::server::{
-    Channels, Clients, CloseHook, MessageHook, Server, Setting, Settings, ShutdownHook, Statistics,
+    Channels, Clients, CloseHook, MessageHook, Persistence, Server, Setting, Settings, ShutdownHook,
+    Statistics,
 };
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -193,6 +194,7 @@ impl Builder {
             statistics: Statistics::default(),
             clients: Clients::new(self.on_close),
             channels: Channels::new(self.on_message),
+            persistence: Persistence::new((self.clock)()),
             started_at: (self.clock)(),
             run_id: run_id(self.seed),
             databases: self.databases,
@@ -203,6 +205,7 @@ impl Builder {
                 runtime: rt.handle(),
                 shards: (0..self.shards).map(shard).collect(),
                 layout,
+                versions: Versions::default(),
                 server,
                 blocked: Blocked::default(),
                 clock: self.clock,

@@ -5,7 +5,7 @@ use super::blocked::Blocked;
 use super::plan::Shards;
 use super::{Builder, Client};
 use crate::command::Effects;
-use crate::keyspace::{HeldShards, Keys, Layout, Shard};
+use crate::keyspace::{HeldShards, Keys, Layout, Shard, Versions};
 use crate::log::Log;
 use crate::resp::Requests;
 use crate::server::{Server, Unblock};
@@ -48,6 +48,7 @@ pub(super) struct Inner {
     pub(super) runtime: RuntimeHandle,
     pub(super) shards: Vec<Object<Shared<Shard>>>,
     pub(super) layout: Layout,
+    pub(super) versions: Versions,
     pub(super) server: Server,
     pub(super) blocked: Blocked,
     pub(super) clock: Clock,
@@ -193,7 +194,7 @@ impl Inner {
 
     /// Removes some expired keys of a shard.
     fn remove_expired(self: &Arc<Self>, number: usize, shard: &mut Shard, cx: &Context) {
-        let mut keys = Keys::new(&self.layout, HeldShards::written(number, shard));
+        let mut keys = Keys::new(&self.layout, &self.versions, HeldShards::written(number, shard));
         keys.begin(0, self.now());
         keys.remove_some_expired(ENTRIES_OF_CYCLE);
         let mut effects = self.effects();

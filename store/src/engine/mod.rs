@@ -14,6 +14,8 @@
 //! | `serve` | runs a blocked command again |
 //! | `durable` | what the log has to do with requests |
 //! | `replay` | replays the log |
+//! | `load` | loads a file of Redis |
+//! | `snapshot` | takes snapshots |
 //! | `client` | [`Client`]: a session for threads that wait for replies |
 //!
 //! # The way of a request
@@ -37,10 +39,14 @@ mod client;
 mod durable;
 #[expect(clippy::module_inception, reason = "the type of this name")]
 mod engine;
+mod load;
 mod plan;
 mod replay;
 mod run;
 mod serve;
+mod snapshot;
+#[cfg(test)]
+mod snapshot_tests;
 #[cfg(test)]
 mod tests;
 mod turn;
@@ -49,3 +55,4 @@ pub use batch::{Completion, Finished};
 pub use builder::Builder;
 pub use client::Client;
 pub use engine::Engine;
+pub use load::LoadProgress;

@@ -38,7 +38,9 @@ impl Inner {
     /// Notes an access of all keys now, when all was replayed.
     pub(super) fn end_replay(self: &Arc<Self>, rt: &Runtime) -> Result<(), ReplayError> {
         let inner = self.clone();
-        self.on_all_shards(rt, move |held| Keys::new(&inner.layout, held).touch_all(inner.now()))
+        self.on_all_shards(rt, move |held| {
+            Keys::new(&inner.layout, &inner.versions, held).touch_all(inner.now())
+        })
     }
 
     /// Runs a function on all shards, and waits for it.
@@ -60,7 +62,12 @@ impl<'v> Replayer<'v> {
         let client = inner.server.clients.open(0, "", 0);
         inner.server.clients.close(0);
         let reply = Reply::new(Protocol::Two);
-        Self { inner, keys: Keys::new(&inner.layout, held), session: Session::new(client, 0), reply }
+        Self {
+            inner,
+            keys: Keys::new(&inner.layout, &inner.versions, held),
+            session: Session::new(client, 0),
+            reply,
+        }
     }
 
     fn run(&mut self, database: usize, args: Args<'_>) -> Result<(), ReplayError> {

@@ -4,11 +4,11 @@ use super::batch::Batch;
 use super::blocked::Parked;
 use super::engine::Inner;
 use super::plan::runs_now;
-use super::serve::serve_ready;
+use super::serve::{Errand, serve_ready};
 use super::turn::Turn;
 use crate::command::{
-    Block, Call, Command, Executed, Flags, KeyPositions, check_access, check_listening, execute, find_named,
-    resolve,
+    Block, Call, Command, CommandError, Executed, Flags, KeyPositions, check_access, check_listening,
+    execute, find_named, resolve,
 };
 use crate::keyspace::{HeldShards, Keys, Waiting};
 use crate::resp::{Args, Reply};
@@ -26,7 +26,7 @@ pub(super) struct Body<'v> {
 impl<'v> Body<'v> {
     #[inline]
     pub(super) fn new(inner: &'v Arc<Inner>, turn: &'v mut Turn, held: HeldShards<'v>) -> Self {
-        Self { inner, keys: Keys::new(&inner.layout, held), turn }
+        Self { inner, keys: Keys::new(&inner.layout, &inner.versions, held), turn }
     }
 
     /// Runs the next request of a batch, and serves the sessions that waited for what it has
@@ -36,6 +36,11 @@ impl<'v> Body<'v> {
         mut batch: Box<Batch>,
         command: Option<&'static Command>,
     ) -> Option<Box<Batch>> {
+        let is_crowded = self.keys.version_word().is_crowded() && !planted!("writers-never-put-off");
+        if is_crowded && self.keys.may_write_any() {
+            self.turn.put_off();
+            return Some(batch);
+        }
         if let Some(block) = self.run_next(command, &mut batch) {
             self.note_seen(&mut batch);
             self.park(batch, block);
@@ -61,6 +66,12 @@ impl<'v> Body<'v> {
         let found = command.map_or_else(|| resolve(args), Ok).and_then(|command| {
             check_access(command, session.is_authenticated)?;
             check_listening(command, session)?;
+            if command.flags.has(Flags::NO_MULTI) && !runs_now(command, session) {
+                return Err(CommandError::NOT_IN_TRANSACTION);
+            }
+            if self.keys.version_word().is_suspect() {
+                self.inner.check_saving(command)?;
+            }
             self.inner.check_writable(command, session)?;
             Ok(command)
         });
@@ -126,6 +137,9 @@ impl<'v> Body<'v> {
             self.inner.report(&self.turn.effects);
             let appended = self.inner.record(self.turn.worker, &self.turn.effects, &mut self.keys);
             appended.into_iter().for_each(|appended| dependence.write(appended));
+            if let Some(request) = self.turn.effects.snapshot() {
+                self.turn.errands.push(Errand::Save { request, session: session.id() });
+            }
             self.turn.effects.clear();
         }
         executed

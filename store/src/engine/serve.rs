@@ -6,7 +6,7 @@ use super::engine::Inner;
 use super::plan::{Shards, normalize};
 use super::run::Body;
 use super::turn::Turn;
-use crate::command::{resolve, write_timeout};
+use crate::command::{SnapshotRequest, resolve, write_timeout};
 use crate::server::Unblock;
 use std::sync::Arc;
 use xtasking::Context;
@@ -16,6 +16,8 @@ use xtasking::Context;
 pub(super) enum Errand {
     /// Serve the sessions that wait for a key. The first needs these shards for that.
     Serve { database: usize, key: Box<[u8]>, shards: Shards },
+    /// Begin a snapshot. The session may wait for its end.
+    Save { request: SnapshotRequest, session: u64 },
     /// Take a session off the list of a key.
     StopWaiting { database: usize, key: Box<[u8]>, ticket: u64 },
 }
@@ -97,6 +99,8 @@ impl Body<'_> {
         match how {
             Unblock::Timeout => write_timeout(parked.block.null, reply),
             Unblock::Error => reply.error(b"UNBLOCKED client unblocked via CLIENT UNBLOCK"),
+            Unblock::Saved(true) => reply.ok(),
+            Unblock::Saved(false) => reply.error(b"ERR"),
             Unblock::Close => session.is_closing = true,
         }
         self.let_go(parked, before);
@@ -133,6 +137,10 @@ impl Errand {
                 serve_ready(&mut body);
                 turn.settle(&own, cx);
             }),
+            Self::Save { request, session } => {
+                inner.serve_saved(request, session);
+                inner.start_snapshot(cx);
+            }
             Self::StopWaiting { database, key, ticket } => {
                 let shard = inner.layout.shard(&key);
                 inner.spawn_on(cx, [(shard, true)].into_iter().collect(), move |held, cx| {

@@ -33,6 +33,8 @@ pub(super) struct Turn {
     pub(super) hash: Option<u64>,
     /// True once an errand was spawned that comes before the session's next request.
     has_to_wait: bool,
+    /// True once the next request was put off, as too much waits to be written.
+    is_put_off: bool,
 }
 
 impl Turn {
@@ -47,6 +49,7 @@ impl Turn {
             last_command: None,
             hash: None,
             has_to_wait: false,
+            is_put_off: false,
         }
     }
 
@@ -163,7 +166,17 @@ impl Turn {
     }
 
     pub(super) fn has_to_wait(&self) -> bool {
-        self.has_to_wait
+        self.has_to_wait || self.is_put_off
+    }
+
+    /// Notes that the next request is put off.
+    #[cold]
+    pub(super) fn put_off(&mut self) {
+        self.is_put_off = true;
+    }
+
+    pub(super) fn is_put_off(&self) -> bool {
+        self.is_put_off
     }
 
     /// Tells the server what the session has called, and other sessions what it has become.

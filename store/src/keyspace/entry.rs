@@ -96,6 +96,13 @@ impl Entry {
         }
     }
 
+    /// Sets for how many seconds there was no access.
+    pub(super) fn set_idle_seconds(&self, idle: u64, now: u64) {
+        let idle = u32::try_from(idle).unwrap_or(u32::MAX);
+        // Relaxed: see `touch`.
+        self.0.accessed().store(seconds(now).saturating_sub(idle), Ordering::Relaxed);
+    }
+
     /// Returns for how many seconds there was no access.
     pub fn idle_seconds(&self, now: u64) -> u32 {
         // Relaxed: see `touch`.

@@ -1,6 +1,6 @@
 //! What a command sees of the keyspace.
 
-use super::{Entry, Held, HeldShards, Layout, Mark};
+use super::{Entry, Held, HeldShards, Layout, Mark, Table, VersionWord, Versions};
 use crate::server::KeyCounts;
 use crate::value::{Value, ValueRef};
 use std::cell::{Cell, RefCell};
@@ -18,6 +18,9 @@ use std::cell::{Cell, RefCell};
 pub struct Keys<'v> {
     held: HeldShards<'v>,
     layout: &'v Layout,
+    versions: &'v Versions,
+    /// Read once the task holds its shards.
+    version: VersionWord,
     database: usize,
     now: u64,
     /// Keys that were changed and that sessions wait for.
@@ -53,10 +56,13 @@ pub(crate) struct Expired {
 
 impl<'v> Keys<'v> {
     /// Makes a view of shards in ascending order of their numbers.
-    pub(crate) fn new(layout: &'v Layout, held: HeldShards<'v>) -> Self {
+    #[inline]
+    pub(crate) fn new(layout: &'v Layout, versions: &'v Versions, held: HeldShards<'v>) -> Self {
         Self {
             held,
             layout,
+            versions,
+            version: versions.read(),
             database: 0,
             now: 0,
             ready: Vec::new(),
@@ -103,6 +109,28 @@ impl<'v> Keys<'v> {
             [only] => (only.number == number).then_some(0),
             all => all.binary_search_by_key(&number, |held| held.number).ok(),
         }
+    }
+
+    /// Returns what the task has read of the version.
+    #[inline]
+    pub(crate) fn version_word(&self) -> VersionWord {
+        self.version
+    }
+
+    /// Returns true if the task may write any of its shards.
+    pub(crate) fn may_write_any(&self) -> bool {
+        self.held.iter().any(Held::is_written)
+    }
+
+    /// Returns the table of a held shard, to change an entry with this hash. What a snapshot still
+    /// has to have of its segment is saved first.
+    #[inline]
+    fn table_mut(&mut self, hash: u64, at: usize) -> &mut Table {
+        let database = self.database;
+        if !self.held[at].databases[database].table.is_of(hash, self.version.version()) {
+            self.save_segment(hash, at);
+        }
+        &mut self.held[at].databases[database].table
     }
 
     /// Returns true if the task holds the key's shard and may write it.
@@ -169,9 +197,9 @@ impl<'v> Keys<'v> {
     /// [`Call::changed`](crate::command::Call::changed).
     pub fn get_mut(&mut self, key: &[u8]) -> Option<&mut Value> {
         let (hash, at) = self.locate(key);
-        let (database, now) = (self.database, self.now);
+        let now = self.now;
         self.remove_expired(hash, at, key);
-        let entry = self.held[at].databases[database].table.find_mut(hash, key)?;
+        let entry = self.table_mut(hash, at).find_mut(hash, key)?;
         entry.touch(now);
         Some(entry.value_mut())
     }
@@ -179,12 +207,12 @@ impl<'v> Keys<'v> {
     /// Returns the value of a key to change it in place; makes it first if there is no such key.
     pub fn get_or_insert_with(&mut self, key: &[u8], make: impl FnOnce() -> Value) -> &mut Value {
         let (hash, at) = self.locate(key);
-        let (database, now, layout) = (self.database, self.now, self.layout);
+        let (now, layout, version) = (self.now, self.layout, self.version.version());
         self.remove_expired(hash, at, key);
-        let table = &mut self.held[at].databases[database].table;
+        let table = self.table_mut(hash, at);
         // Looked up twice, as a borrow that is returned on one branch only is not accepted yet.
         if table.find(hash, key).is_none() {
-            table.insert(hash, Entry::new(key, make(), None, now), |key| layout.hash(key));
+            table.insert(hash, Entry::new(key, make(), None, now), version, |key| layout.hash(key));
         }
         let entry = table.find_mut(hash, key).expect("it is there or was inserted");
         entry.touch(now);
@@ -229,21 +257,35 @@ impl<'v> Keys<'v> {
         make: impl FnOnce() -> Entry,
     ) {
         let (hash, at) = self.locate(key);
-        let (database, now, layout) = (self.database, self.now, self.layout);
-        let table = &mut self.held[at].databases[database].table;
+        let (database, now, layout, version) = (self.database, self.now, self.layout, self.version.version());
+        let table = self.table_mut(hash, at);
         match table.find_mut(hash, key) {
             Some(entry) => {
-                if entry.is_expired(now) && !planted!("overwritten-expiry-untold") {
-                    self.expired.push(Expired { database, key: key.into() });
-                }
+                let had_expired = entry.is_expired(now) && !planted!("overwritten-expiry-untold");
                 set(entry);
                 entry.touch(now);
                 if entry.expires_at() != expires_at {
                     table.set_expiry(hash, key, expires_at);
                 }
+                if had_expired {
+                    self.expired.push(Expired { database, key: key.into() });
+                }
             }
-            None => _ = table.insert(hash, make(), |key| layout.hash(key)),
+            None => _ = table.insert(hash, make(), version, |key| layout.hash(key)),
         }
+    }
+
+    /// Inserts a key with its value, and when it expires. Returns false if there is one already.
+    pub(crate) fn insert_new(&mut self, key: &[u8], value: Value, expires_at: Option<u64>) -> bool {
+        let (hash, at) = self.locate(key);
+        let (layout, version) = (self.layout, self.version.version());
+        let entry = Entry::new(key, value, expires_at, self.now);
+        let table = self.table_mut(hash, at);
+        let is_new = table.find(hash, key).is_none();
+        if is_new {
+            table.insert(hash, entry, version, |key| layout.hash(key));
+        }
+        is_new
     }
 
     /// Sets the value of a key; if there was one, it keeps its expiry.
@@ -256,8 +298,7 @@ impl<'v> Keys<'v> {
     pub fn remove(&mut self, key: &[u8]) -> Option<Value> {
         let (hash, at) = self.locate(key);
         self.remove_expired(hash, at, key);
-        let database = self.database;
-        self.held[at].databases[database].table.remove(hash, key).map(Entry::into_value)
+        self.table_mut(hash, at).remove(hash, key).map(Entry::into_value)
     }
 
     /// Returns when a key expires; `None` if it does not, or is not there.
@@ -269,8 +310,7 @@ impl<'v> Keys<'v> {
     pub fn set_expiry(&mut self, key: &[u8], expires_at: Option<u64>) -> bool {
         let (hash, at) = self.locate(key);
         self.remove_expired(hash, at, key);
-        let database = self.database;
-        self.held[at].databases[database].table.set_expiry(hash, key, expires_at)
+        self.table_mut(hash, at).set_expiry(hash, key, expires_at)
     }
 
     /// Notes a change of a key for the sessions that watch it or wait for it.
@@ -286,13 +326,12 @@ impl<'v> Keys<'v> {
     #[inline]
     fn remove_expired(&mut self, hash: u64, at: usize, key: &[u8]) {
         let (database, now) = (self.database, self.now);
-        let shard = &mut *self.held[at];
-        let table = &mut shard.databases[database].table;
+        let table = &self.held[at].databases[database].table;
         if table.expiring() == 0 || !table.find(hash, key).is_some_and(|entry| entry.is_expired(now)) {
             return;
         }
-        table.remove(hash, key);
-        shard.databases[database].note_change(key);
+        self.table_mut(hash, at).remove(hash, key);
+        self.held[at].databases[database].note_change(key);
         self.expired.push(Expired { database, key: key.into() });
     }
 
@@ -339,6 +378,10 @@ impl<'v> Keys<'v> {
 
     pub(super) fn held_mut(&mut self) -> &mut [Held<'v>] {
         &mut self.held
+    }
+
+    pub(super) fn versions(&self) -> &'v Versions {
+        self.versions
     }
 
     pub(super) fn layout(&self) -> &'v Layout {

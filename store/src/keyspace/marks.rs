@@ -44,19 +44,19 @@ impl Keys<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Held, HeldShards, Layout, Shard};
+    use super::super::{Held, HeldShards, Layout, Shard, Versions};
     use super::*;
     use xtasking::task::ReadOrWriteView;
 
     #[test]
     fn later_holders_of_a_changed_shard_have_greater_stamps() {
-        let layout = Layout::new(2, 1);
+        let (layout, versions) = (Layout::new(2, 1), Versions::default());
         let (mut written, read) = (Shard::new(1), Shard::new(1));
         let held = vec![
             Held::new(0, ReadOrWriteView::Write(&mut written)),
             Held::new(1, ReadOrWriteView::Read(&read)),
         ];
-        let mut keys = Keys::new(&layout, HeldShards::Many(held));
+        let mut keys = Keys::new(&layout, &versions, HeldShards::Many(held));
         assert_eq!((keys.last_stamp(), keys.last_epoch()), (0, 0));
         keys.set_mark(Mark { stamp: 7, epoch: 3 });
         assert_eq!(keys.last_stamp(), 7);
@@ -66,7 +66,7 @@ mod tests {
         drop(keys);
         assert_eq!(read.mark, Mark::default());
         assert!(written.mark.stamp >= 10_001 && written.mark.epoch == 4);
-        let keys = Keys::new(&layout, HeldShards::read(0, &written));
+        let keys = Keys::new(&layout, &versions, HeldShards::read(0, &written));
         assert!(keys.last_stamp() >= 10_001 && keys.last_epoch() == 4);
     }
 }

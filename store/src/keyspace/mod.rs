@@ -10,6 +10,8 @@
 //! | `layout` | [`Layout`]: in which shard a key lies |
 //! | `keys` | [`Keys`]: the shards that a task holds, as a command sees them |
 //! | `held` | the shards that a task holds |
+//! | `versions` | [`Versions`]: what tasks read so that a snapshot is of one moment |
+//! | `saving` | what a snapshot takes of a shard, and what a file brings besides values |
 //! | `whole` | scans, counts and removal of all keys of a database |
 //! | `marks` | what the log knows of shards |
 //! | `guests` | sessions that watch keys or wait for them |
@@ -23,8 +25,12 @@ mod held;
 mod keys;
 mod layout;
 mod marks;
+mod saving;
 mod shard;
 mod table;
+#[cfg(test)]
+mod tests;
+mod versions;
 mod whole;
 
 pub use entry::Entry;
@@ -35,4 +41,7 @@ pub(crate) use marks::Mark;
 pub use shard::Shard;
 pub(crate) use shard::Waiting;
 use table::Table;
+#[cfg(test)]
+pub(crate) use versions::CROWD;
+pub(crate) use versions::{VersionWord, Versions};
 pub use whole::Cursor;

@@ -1,5 +1,6 @@
 //! A shard: one object of the runtime.
 
+use super::saving::RetiredTable;
 use super::{Mark, Table};
 use crate::value::ValueRef;
 use std::collections::HashMap;
@@ -9,6 +10,8 @@ use xtasking::task::Lines;
 #[derive(Debug)]
 pub struct Shard {
     pub(super) databases: Box<[Database]>,
+    /// Tables that were removed before a snapshot has taken what they had.
+    pub(super) retired: Vec<RetiredTable>,
     /// The last unit in the log that may have changed it.
     pub(super) mark: Mark,
 }
@@ -52,7 +55,7 @@ impl Shard {
     /// Makes an empty shard for this many databases.
     pub fn new(databases: usize) -> Self {
         let databases = (0..databases).map(|_| Database::default()).collect();
-        Self { databases, mark: Mark::default() }
+        Self { databases, retired: Vec::new(), mark: Mark::default() }
     }
 
     /// Finds the value of a key to read it, and notes the access.

@@ -23,10 +23,16 @@ pub(crate) struct Table {
     segments: Vec<Segment>,
     len: usize,
     expiring: usize,
+    /// A version, and the number of segments of which its snapshot has been told.
+    visited: (u32, u32),
+    /// A version, and the database to which the table belonged when it began.
+    origin: (u32, u32),
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Segment {
+    /// That of the last task that has changed it, see [`Versions`](super::Versions).
+    version: u32,
     /// The bits of the order that all entries here have in common.
     depth: u8,
     entries: Buckets,
@@ -104,11 +110,59 @@ impl Table {
         true
     }
 
-    /// Inserts an entry whose key is not there.
+    /// Returns true if the segment of this hash is of a version, or there is none.
+    #[inline]
+    pub(crate) fn is_of(&self, hash: u64, version: u32) -> bool {
+        self.segment(hash).is_none_or(|segment| segment.version == version)
+    }
+
+    /// Makes the segment of this hash one of a version. If it was of another one, returns its
+    /// entries.
+    pub(crate) fn advance(&mut self, hash: u64, version: u32) -> Option<impl Iterator<Item = &Entry>> {
+        let segment = self.segment_mut(hash).filter(|segment| segment.version != version)?;
+        segment.version = version;
+        Some(segment.entries.iter())
+    }
+
+    /// Makes the next segment of another version one of this version, and returns its entries.
+    pub(crate) fn next_unsaved(&mut self, version: u32) -> Option<impl Iterator<Item = &Entry>> {
+        if self.visited.0 != version {
+            self.visited = (version, 0);
+        }
+        // Segments that come later are parts of others of this version.
+        let first = self.visited.1 as usize;
+        let rest = self.segments.get(first..)?;
+        let skips = usize::from(planted!("unsaved-segment-skipped"));
+        let found = rest.iter().skip(skips).position(|segment| segment.version != version)? + skips;
+        // There are at most 2 to the 24th segments.
+        self.visited.1 = (first + found + 1) as u32;
+        let segment = &mut self.segments[first + found];
+        segment.version = version;
+        Some(segment.entries.iter())
+    }
+
+    /// Returns true if there is a segment of another version.
+    pub(crate) fn has_unsaved(&self, version: u32) -> bool {
+        self.segments.iter().any(|segment| segment.version != version)
+    }
+
+    /// Returns the database to which the table belonged when a version began. It belongs to
+    /// `database` now.
+    pub(crate) fn origin(&self, version: u32, database: usize) -> usize {
+        if self.origin.0 == version { self.origin.1 as usize } else { database }
+    }
+
+    /// Notes to which database the table belonged when a version began. It is to go to another one.
+    pub(crate) fn note_origin(&mut self, version: u32, database: usize) {
+        self.origin = (version, self.origin(version, database) as u32);
+    }
+
+    /// Inserts an entry whose key is not there, into a segment of this version.
     pub(crate) fn insert(
         &mut self,
         hash: u64,
         mut entry: Entry,
+        version: u32,
         hasher: impl Fn(&[u8]) -> u64,
     ) -> &mut Entry {
         self.len += 1;
@@ -116,7 +170,7 @@ impl Table {
         entry.set_tag(tag(hash));
         if self.directory.is_empty() {
             self.directory.push(0);
-            self.segments.push(Segment::default());
+            self.segments.push(Segment { version, depth: 0, entries: Buckets::default() });
         }
         let at = loop {
             let at = self.directory[prefix(order(hash), self.depth)] as usize;
@@ -143,13 +197,14 @@ impl Table {
             self.directory = self.directory.iter().flat_map(|&segment| [segment, segment]).collect();
             self.depth = depth;
         }
+        let version = if planted!("split-forgets-version") { u32::MAX } else { self.segments[at].version };
         let entries = std::mem::take(&mut self.segments[at].entries).into_entries();
         let bit = |entry: &Entry| prefix(order(hasher(entry.key())), depth) & 1 == 1;
         let (upper, lower): (Vec<Entry>, Vec<Entry>) = entries.partition(bit);
         let [lower, upper] = [lower, upper].map(|half| {
             let mut entries = Buckets::with_room(half.len() + 1);
             half.into_iter().for_each(|entry| _ = entries.insert(entry));
-            Segment { depth, entries }
+            Segment { version, depth, entries }
         });
         self.segments[at] = lower;
         let new = u32::try_from(self.segments.len()).expect("there are at most 2 to the 24th segments");
@@ -227,7 +282,7 @@ mod tests {
     fn insert(table: &mut Table, layout: &Layout, number: usize) {
         let value = Value::String(StringValue::Integer(number as i64));
         let key = key(number);
-        table.insert(layout.hash(&key), Entry::new(&key, value, None, 0), |key| layout.hash(key));
+        table.insert(layout.hash(&key), Entry::new(&key, value, None, 0), 0, |key| layout.hash(key));
     }
 
     #[test]

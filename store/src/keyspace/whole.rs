@@ -1,5 +1,6 @@
 //! What commands do with all keys of the shards that they hold.
 
+use super::saving::RetiredTable;
 use super::{Entry, Held, Keys, Layout};
 
 /// A part of the keyspace that a scan has still to visit.
@@ -112,7 +113,7 @@ impl Keys<'_> {
 
     /// Removes all keys of the database. Returns their number.
     pub fn clear(&mut self) -> usize {
-        let database = self.database();
+        let (database, word) = (self.database(), self.version_word());
         let mut removed = 0;
         for held in self.held_mut() {
             let part = &mut held.databases[database];
@@ -123,6 +124,11 @@ impl Keys<'_> {
                 }
             }
             removed += table.len();
+            let is_wanted = word.is_saving() && !planted!("removed-table-unsaved");
+            if is_wanted && table.has_unsaved(word.version()) {
+                let origin = table.origin(word.version(), database);
+                held.retired.push(RetiredTable::new(word.version(), origin, table));
+            }
         }
         removed
     }
@@ -130,10 +136,15 @@ impl Keys<'_> {
     /// Swaps the contents of this database with those of another one.
     pub(crate) fn swap_with(&mut self, other: usize) {
         let (database, layout) = (self.database(), self.layout());
+        let version = self.version_word().version();
         for at in 0..self.held().len() {
             let shard: &mut Held<'_> = &mut self.held_mut()[at];
             note_swap(shard, layout, database, other);
             let [one, two] = shard.databases.get_disjoint_mut([database, other]).expect("two databases");
+            if !planted!("swap-forgets-origin") {
+                one.table.note_origin(version, database);
+                two.table.note_origin(version, other);
+            }
             std::mem::swap(&mut one.table, &mut two.table);
             std::mem::swap(&mut one.expiry_cursor, &mut two.expiry_cursor);
         }

@@ -81,7 +81,8 @@ impl fmt::Display for ServeError {
 impl error::Error for ServeError {}
 
 impl Service {
-    /// Builds an engine, and starts the timers that end waits and remove expired keys.
+    /// Builds an engine, and starts the timers that end waits, remove expired keys and take
+    /// snapshots.
     ///
     /// # Panics
     ///
@@ -214,6 +215,9 @@ impl Ticker {
         self.engine.end_waits(&*rt);
         for _ in 0..due_cycles(&mut self.expired_at, self.engine.now()) {
             self.engine.remove_expired(&*rt);
+        }
+        if self.ticks.is_multiple_of(10) {
+            self.engine.save_if_due(&*rt);
         }
         let timeout = self.engine.server().settings.number(Setting::Timeout) as u64;
         if timeout > 0 && self.ticks.is_multiple_of(100) {

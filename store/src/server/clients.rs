@@ -14,6 +14,8 @@ pub enum Unblock {
     Timeout,
     /// By an error.
     Error,
+    /// As the snapshot has ended that SAVE waits for, and whether its file is there.
+    Saved(bool),
     /// The connection is gone, or is to be closed. A session that does not wait yet runs its
     /// requests up to the first that would wait.
     Close,

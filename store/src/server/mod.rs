@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `settings` | [`Settings`]: what CONFIG reads and sets |
 //! | `value_limits` | those of the sizes up to which values are compact |
+//! | `persistence` | [`Persistence`]: what is known of snapshots |
 //! | `statistics` | [`Statistics`]: what INFO counts |
 //! | `clients` | [`Clients`]: the connections, for CLIENT LIST |
 //! | `channels` | [`Channels`]: those to which connections listen |
@@ -14,6 +15,7 @@ mod channels;
 mod clients;
 mod inbox;
 mod notifications;
+mod persistence;
 mod settings;
 mod statistics;
 mod value_limits;
@@ -23,6 +25,8 @@ pub(crate) use channels::{MessageHook, Topic};
 pub(crate) use clients::CloseHook;
 pub(crate) use clients::Ended;
 pub use clients::{ClientInfo, ClientState, Clients, Unblock};
+pub(crate) use persistence::SaveResult;
+pub use persistence::{Persistence, PersistenceStatus};
 pub use settings::{Setting, SettingError, SettingKind, SettingSpec, Settings};
 pub use statistics::{CommandCounts, KeyCounts, Statistics};
 
@@ -44,6 +48,8 @@ pub struct Server {
     pub clients: Clients,
     /// The channels to which they listen.
     pub channels: Channels,
+    /// The snapshots.
+    pub persistence: Persistence,
     /// When the store began, in ms since 1970.
     pub started_at: u64,
     /// Forty hexadecimal digits that tell this run from others.

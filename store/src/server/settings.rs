@@ -1,6 +1,7 @@
 //! What CONFIG reads and sets.
 
 use super::notifications;
+use super::persistence::save_points;
 use crate::log::{PolicySource, SyncPolicy};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,6 +17,8 @@ pub enum SettingKind {
     Memory(i64, i64),
     /// Any text.
     Text,
+    /// Pairs of seconds and numbers of changes.
+    SavePoints,
     /// Letters of kinds of keyspace events.
     Events,
     /// One of these words.
@@ -93,8 +96,12 @@ settings! {
         "The longest argument, and the longest string.";
     NotifyKeyspaceEvents "notify-keyspace-events", SettingKind::Events, "", true,
         "The kinds of keyspace events that are published; none if it is empty.";
-    Save "save", SettingKind::Only(""), "", true,
-        "When snapshots are taken: never, as there are none.";
+    Save "save", SettingKind::SavePoints, "", true,
+        "When snapshots are taken: after so many seconds if there were so many changes, in pairs.";
+    StopWritesOnBgsaveError "stop-writes-on-bgsave-error", SettingKind::Flag, "yes", true,
+        "Whether commands that write are refused when a snapshot has failed.";
+    DbFileName "dbfilename", SettingKind::Text, "dump.rdb", false,
+        "The file in that directory that is loaded at the start, and that snapshots replace.";
     AppendOnly "appendonly", SettingKind::Flag, "no", false,
         "Whether changes are written to a log, and replayed at the next start.";
     AppendFsync "appendfsync", SettingKind::Choice(SyncPolicy::NAMES), "everysec", true,
@@ -150,7 +157,7 @@ impl Settings {
         let numbers =
             REGISTRY.iter().map(|spec| AtomicI64::new(parse(spec, spec.default).unwrap_or_default()));
         let texts = REGISTRY.iter().map(|spec| match spec.kind {
-            SettingKind::Text => spec.default.to_owned(),
+            SettingKind::Text | SettingKind::SavePoints => spec.default.to_owned(),
             _ => String::new(),
         });
         let settings = Self {
@@ -198,7 +205,9 @@ impl Settings {
         match REGISTRY[index].kind {
             SettingKind::Flag => if number() == 1 { "yes" } else { "no" }.to_owned(),
             SettingKind::Integer(..) | SettingKind::Memory(..) => number().to_string(),
-            SettingKind::Text => self.texts.lock().unwrap_or_else(PoisonError::into_inner)[index].clone(),
+            SettingKind::Text | SettingKind::SavePoints => {
+                self.texts.lock().unwrap_or_else(PoisonError::into_inner)[index].clone()
+            }
             SettingKind::Only(text) => text.to_owned(),
             SettingKind::Choice(words) => words[number() as usize].to_owned(),
             SettingKind::Events => notifications::show(number()),
@@ -245,7 +254,7 @@ impl Settings {
         let index = Self::find(name.as_bytes()).ok_or(SettingError::Unknown)?;
         let number = parse(&REGISTRY[index], value).map_err(SettingError::Refused)?;
         match REGISTRY[index].kind {
-            SettingKind::Text => {
+            SettingKind::Text | SettingKind::SavePoints => {
                 value.clone_into(&mut self.texts.lock().unwrap_or_else(PoisonError::into_inner)[index]);
             }
             _ => self.store_number(index, number),
@@ -276,6 +285,10 @@ fn parse(spec: &SettingSpec, value: &str) -> Result<i64, String> {
     };
     match spec.kind {
         SettingKind::Text => Ok(0),
+        SettingKind::SavePoints => match save_points(value) {
+            Some(_) => Ok(0),
+            None => Err("Invalid save parameters".to_owned()),
+        },
         SettingKind::Choice(words) => {
             let at = words.iter().position(|word| word.eq_ignore_ascii_case(value));
             let unknown = || format!("argument must be one of the following: {}", words.join(", "));
@@ -332,9 +345,9 @@ mod tests {
         assert_eq!(settings.shown(hash), "512");
         assert!(matches!(settings.check(hash, "x"), Err(SettingError::Refused(_))));
         assert!(matches!(settings.check(0, "8"), Err(SettingError::Refused(_))));
-        // What the store does not have is not accepted.
-        assert_eq!(settings.set("save", ""), Ok(()));
-        assert!(matches!(settings.set("save", "900 1"), Err(SettingError::Refused(_))));
+        assert_eq!(settings.set("save", "900 1"), Ok(()));
+        assert!(matches!(settings.set("save", "900"), Err(SettingError::Refused(_))));
+        assert_eq!(settings.text(Setting::Save), "900 1");
         // Only the start turns the log on.
         let log = Settings::find(b"appendonly").unwrap();
         assert_eq!(settings.check(log, "no"), Ok(()));

@@ -6,7 +6,7 @@ mod chance;
 mod effects;
 mod generator;
 mod oracle;
-#[allow(dead_code, reason = "the test `oracle` uses all of it")]
+#[allow(dead_code, reason = "other tests use the rest of it")]
 #[path = "../oracle/redis.rs"]
 mod redis;
 #[path = "../oracle/reply.rs"]

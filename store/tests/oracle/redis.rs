@@ -24,6 +24,11 @@ pub struct Connection {
 impl Server {
     /// Starts a server; `None`, and a line that says so, if this machine has none of the version.
     pub fn start() -> Option<Self> {
+        Self::start_with(&[])
+    }
+
+    /// Starts a server with more arguments.
+    pub fn start_with(args: &[&str]) -> Option<Self> {
         let output = Command::new("redis-server").arg("--version").output().ok();
         let version = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
         if !version.as_ref().is_some_and(|text| text.contains(VERSION)) {
@@ -35,6 +40,7 @@ impl Server {
         std::fs::create_dir_all(&folder).expect("a folder for the server");
         let process = Command::new("redis-server")
             .args(["--port", "0", "--unixsocket", "socket", "--save", "", "--appendonly", "no"])
+            .args(args)
             .arg("--dir")
             .arg(&folder)
             .current_dir(&folder)
@@ -42,6 +48,11 @@ impl Server {
             .spawn()
             .expect("the server starts");
         Some(Self { process, folder })
+    }
+
+    /// Returns the folder of its files.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Opens a connection. Waits for the server to be ready.
@@ -56,6 +67,14 @@ impl Server {
             std::thread::sleep(Duration::from_millis(10));
         };
         Connection { stream, received: Vec::new() }
+    }
+}
+
+impl Connection {
+    /// Opens a connection to a socket at which something listens.
+    pub fn open(socket: &Path) -> Self {
+        let stream = UnixStream::connect(socket).expect("something listens");
+        Self { stream, received: Vec::new() }
     }
 }
 

@@ -11,16 +11,24 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::raise;
-use std::path::PathBuf;
+use std::error::Error;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::{error::Error, fs};
+use std::time::{Duration, Instant};
+use std::{fmt, io};
 use xtasking::Runtime;
 use xtasking_store::Engine;
+use xtasking_store::engine::LoadProgress;
 use xtasking_store::net::Service;
 use xtasking_store::server::{Setting, SettingError, Settings};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// The setting of save points, and what the program has for it if none are chosen.
+const SAVE: &str = "save";
+const SAVE_POINTS: &str = "3600 1 300 100 60 10000";
 
 fn main() -> ExitCode {
     match run(&command().get_matches()) {
@@ -44,6 +52,7 @@ fn command() -> Command {
         .help("A file of settings in the form of redis.conf");
     let settings = Settings::registry().iter().map(|spec| {
         let help = match spec.default {
+            _ if spec.name == SAVE => format!("{} [default: {SAVE_POINTS}]", spec.meaning),
             "" => spec.meaning.to_owned(),
             default => format!("{} [default: {default}]", spec.meaning),
         };
@@ -83,13 +92,31 @@ fn run(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     let mut service = Service::open(engine, &rt)?;
     let log = service.engine().log().cloned();
     log.iter().for_each(durable::report);
+    if log.is_none() {
+        load(service.engine())?;
+    }
     let addresses = listen(&mut service)?;
     println!("xtasking-store: {} workers, listening at {addresses}", rt.workers());
     signals.forever().next();
     println!("xtasking-store: ends");
+    let has_saved = save(service.engine());
     drop(service);
     drop(rt);
-    log.map_or(Ok(()), |log| log.close()).map_err(|error| format!("the log is not complete: {error}").into())
+    // The log ends after the snapshot, whether that was taken or not.
+    let has_ended = log.map_or(Ok(()), |log| log.close());
+    has_saved?;
+    has_ended.map_err(|error| format!("the log is not complete: {error}").into())
+}
+
+/// Takes a last snapshot, if there are any by the setting `save`.
+fn save(engine: &Engine) -> Result<(), Box<dyn Error>> {
+    if engine.server().settings.text(Setting::Save).is_empty() {
+        return Ok(());
+    }
+    engine.refuse_writes();
+    engine.save().map_err(|error| format!("the last snapshot has failed: {error}"))?;
+    println!("xtasking-store: a snapshot was saved");
+    Ok(())
 }
 
 /// Ends the program, as SIGTERM does.
@@ -116,7 +143,7 @@ fn chosen(matches: &ArgMatches) -> Result<Vec<(String, String)>, Box<dyn Error>>
             let (name, value) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
             let value = value.trim();
             let value = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(value);
-            chosen.push((name.to_ascii_lowercase(), value.to_owned()));
+            choose(&mut chosen, &name.to_ascii_lowercase(), value);
         }
     }
     for spec in Settings::registry() {
@@ -124,7 +151,18 @@ fn chosen(matches: &ArgMatches) -> Result<Vec<(String, String)>, Box<dyn Error>>
             chosen.push((spec.name.to_owned(), value.clone()));
         }
     }
+    if !chosen.iter().any(|(name, _)| name == SAVE) {
+        chosen.push((SAVE.to_owned(), SAVE_POINTS.to_owned()));
+    }
     Ok(chosen)
+}
+
+/// Adds a setting of the file. Lines of `save` add points to each other.
+fn choose(chosen: &mut Vec<(String, String)>, name: &str, value: &str) {
+    match chosen.iter_mut().rfind(|(known, _)| known == name && name == SAVE && !value.is_empty()) {
+        Some((_, points)) => *points = format!("{points} {value}").trim().to_owned(),
+        None => chosen.push((name.to_owned(), value.to_owned())),
+    }
 }
 
 fn refusal(name: &str, value: &str, error: &SettingError) -> String {
@@ -132,6 +170,34 @@ fn refusal(name: &str, value: &str, error: &SettingError) -> String {
         SettingError::Unknown => format!("there is no setting {name}"),
         SettingError::Refused(why) => format!("{name} cannot be {value}: {why}"),
     }
+}
+
+/// Loads the file of the settings `dir` and `dbfilename`, if it is there.
+fn load(engine: &Engine) -> Result<(), String> {
+    let settings = &engine.server().settings;
+    let path = Path::new(&settings.text(Setting::Dir)).join(settings.text(Setting::DbFileName));
+    let failed = |error: &dyn fmt::Display| format!("{}: {error}", path.display());
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failed(&error)),
+    };
+    let size = file.metadata().map_or(0, |metadata| metadata.len()).max(1);
+    let mut told = Instant::now();
+    let loaded = engine.load(file, |progress| {
+        if told.elapsed() >= Duration::from_secs(1) {
+            told = Instant::now();
+            let percent = progress.bytes * 100 / size;
+            println!("xtasking-store: loads {}: {percent}%, {} keys", path.display(), progress.keys);
+        }
+    });
+    let LoadProgress { keys, expired, empty, functions, .. } = loaded.map_err(|error| failed(&error))?;
+    let loaded = keys - expired - empty;
+    println!("xtasking-store: {} has {loaded} keys, and {expired} that have expired", path.display());
+    if functions > 0 {
+        println!("xtasking-store: {functions} libraries of functions were skipped");
+    }
+    Ok(())
 }
 
 /// Listens where the settings say, and returns the addresses.

@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `keys` | DEL, EXISTS, TYPE, KEYS, SCAN and others |
 //! | `rename` | RENAME, COPY, MOVE |
+//! | `dump` | DUMP, RESTORE |
 //! | `databases` | FLUSHDB, FLUSHALL, SWAPDB |
 //! | `expire` | EXPIRE, TTL and their siblings |
 //! | `object` | OBJECT |
 
 mod databases;
+mod dump;
 mod expire;
 mod keys;
 mod object;
@@ -17,6 +19,7 @@ mod rename;
 use super::container::container;
 use super::{Command, Flags, KeyPositions};
 use databases::{flushall, flushdb, swapdb};
+use dump::{dump, restore};
 use expire::{expire, expireat, expiretime, persist, pexpire, pexpireat, pexpiretime, pttl, ttl};
 use keys::{dbsize, del, exists, keys, randomkey, scan, touch, type_of};
 use rename::{copy, move_key, rename, renamenx};
@@ -99,6 +102,28 @@ pub(super) const COMMANDS: &[Command] = &[
         .keys(1, 1, 1)
         .categories(&["keyspace"])
         .doc("generic", "1.0.0", "O(1)", "Move a key to another database"),
+    Command::new("dump", 2, dump).flags(&[Flags::READONLY]).keys(1, 1, 1).categories(&["keyspace"]).doc(
+        "generic",
+        "2.6.0",
+        "O(1) to access the key and additional O(N*M) to serialize it, where N is the number of Redis \
+         objects composing the value and M their average size. For small string values the time \
+         complexity is thus O(1)+O(1*M) where M is small, so simply O(1).",
+        "Return a serialized version of the value stored at the specified key",
+    ),
+    Command::new("restore", -4, restore)
+        .flags(&[Flags::WRITE, Flags::DENYOOM])
+        .keys(1, 1, 1)
+        .categories(&["keyspace", "dangerous"])
+        .doc(
+            "generic",
+            "2.6.0",
+            "O(1) to create the new key and additional O(N*M) to reconstruct the serialized value, where \
+             N is the number of Redis objects composing the value and M their average size. For small \
+             string values the time complexity is thus O(1)+O(1*M) where M is small, so simply O(1). \
+             However for sorted set values the complexity is O(N*M*log(N)) because inserting values into \
+             sorted sets is O(log(N)).",
+            "Create a key using the provided serialized value, previously obtained using DUMP",
+        ),
     Command::new("randomkey", 1, randomkey)
         .flags(&[Flags::READONLY])
         .all_keys()

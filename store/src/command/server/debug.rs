@@ -1,6 +1,7 @@
 //! DEBUG, as far as it is about the store.
 
-use super::super::{Block, Call, CommandError, CommandResult, NullReply, Outcome};
+use super::super::{Block, Call, CommandError, CommandResult, NullReply, Outcome, SnapshotRequest};
+use super::persistence::save_for;
 use crate::resp::{Args, parse_double};
 use crate::server::Setting;
 
@@ -23,6 +24,9 @@ pub(super) fn debug(call: &mut Call<'_, '_>) -> CommandResult {
         let deadline = Some(call.now().saturating_add((seconds * 1000.0) as u64));
         let block = Block { keys: Vec::new(), others: Vec::new(), deadline, null: NullReply::Ok };
         return Ok(Outcome::Block(block));
+    }
+    if args.len() == 2 && args.is(1, "reload") {
+        return save_for(call, SnapshotRequest::Reload);
     }
     if args.len() == 3 && args.is(1, "set-active-expire") {
         call.server.settings.set_expires_actively(args.at(2) != b"0");

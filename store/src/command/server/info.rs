@@ -89,7 +89,20 @@ fn memory(_: &mut Call<'_, '_>, text: &mut String) {
 
 fn persistence(call: &mut Call<'_, '_>, text: &mut String) {
     field(text, format_args!("loading:0"));
-    field(text, format_args!("rdb_changes_since_last_save:{}", call.server.statistics.changes()));
+    let status = call.server.persistence.status();
+    let changes = call.server.statistics.changes() - status.saved_changes;
+    let seconds = |time: Option<u64>| time.map_or(-1, |time| (time / 1000) as i64);
+    let running = status.begun_at.map(|begun| call.now().saturating_sub(begun));
+    field(text, format_args!("rdb_changes_since_last_save:{changes}"));
+    field(text, format_args!("rdb_bgsave_in_progress:{}", i32::from(status.begun_at.is_some())));
+    field(text, format_args!("rdb_last_save_time:{}", status.last_save / 1000));
+    let outcome = if status.has_failed { "err" } else { "ok" };
+    field(text, format_args!("rdb_last_bgsave_status:{outcome}"));
+    field(text, format_args!("rdb_last_bgsave_time_sec:{}", seconds(status.last_duration)));
+    field(text, format_args!("rdb_current_bgsave_time_sec:{}", seconds(running)));
+    field(text, format_args!("rdb_saves:{}", status.saves));
+    field(text, format_args!("rdb_last_load_keys_expired:{}", status.expired_keys));
+    field(text, format_args!("rdb_last_load_keys_loaded:{}", status.loaded_keys));
     let Some(log) = call.server.log.get() else { return field(text, format_args!("aof_enabled:0")) };
     let error = log.error();
     field(text, format_args!("aof_enabled:1"));

@@ -5,6 +5,7 @@
 //! | `introspection` | COMMAND: what the table says |
 //! | `config` | CONFIG |
 //! | `info` | INFO |
+//! | `persistence` | SAVE, BGSAVE, LASTSAVE |
 //! | `debug` | DEBUG |
 //! | `memory` | MEMORY |
 //! | `shutdown` | SHUTDOWN |
@@ -14,6 +15,7 @@ mod debug;
 mod info;
 mod introspection;
 mod memory;
+mod persistence;
 mod shutdown;
 
 use super::container::container;
@@ -126,6 +128,21 @@ pub(super) const COMMANDS: &[Command] = &[
         "O(1)",
         "Return the current server time",
     ),
+    Command::new("save", 1, persistence::save)
+        .flags(&[Flags::ADMIN, Flags::NOSCRIPT, Flags::NO_ASYNC_LOADING, Flags::NO_MULTI])
+        .doc(
+            "server",
+            "1.0.0",
+            "O(N) where N is the total number of keys in all databases",
+            "Synchronously save the dataset to disk",
+        ),
+    Command::new("bgsave", -1, persistence::bgsave)
+        .flags(&[Flags::ADMIN, Flags::NOSCRIPT, Flags::NO_ASYNC_LOADING])
+        .doc("server", "1.0.0", "O(1)", "Asynchronously save the dataset to disk"),
+    Command::new("lastsave", 1, persistence::lastsave)
+        .flags(&[Flags::LOADING, Flags::STALE, Flags::FAST])
+        .categories(&["admin", "dangerous"])
+        .doc("server", "1.0.0", "O(1)", "Get the UNIX time stamp of the last successful save to disk"),
     Command::new("debug", -2, debug)
         .flags(&[Flags::ADMIN, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
         .keys_by(debug_keys)

@@ -1,0 +1,279 @@
+//! Takes snapshots: of one moment, beside the work.
+//!
+//! A task that holds all shards for reading begins the new version of the keyspace. Then some tasks
+//! go from shard to shard and save what no task has saved before it changed it; see
+//! `keyspace::versions`. A thread writes the file. When much waits to be written, the tasks that
+//! visit are spawned by that thread, and when very much does, so are those that write.
+
+use super::Engine;
+use super::batch::Batch;
+use super::engine::Inner;
+use crate::command::{Command, CommandError, Flags, SnapshotRequest};
+use crate::keyspace::{HeldShards, Keys, Shard};
+use crate::rdb::put_record;
+use crate::server::{SaveResult, Setting, Unblock};
+use crate::snapshot::{SnapshotFile, SnapshotOutput};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use xtasking::Context;
+use xtasking::task::Spawner;
+
+/// Bytes that one task saves, before another one goes on.
+pub(super) const BYTES_OF_TASK: usize = 64 * 1024;
+/// Bytes to be written from which on the tasks that visit wait.
+pub(super) const MOST_PENDING: usize = 8 << 20;
+
+impl Engine {
+    /// Takes a snapshot and waits for it, as SAVE does. A snapshot that is taken already is waited
+    /// for first.
+    ///
+    /// The settings `dir` and `dbfilename` name the file. It is replaced when the new one is
+    /// complete and synced.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written, the thread is a worker, or the runtime ends.
+    pub fn save(&self) -> io::Result<()> {
+        if !self.runtime().may_block() {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "a worker does not wait for a snapshot"));
+        }
+        loop {
+            let is_begun = self.inner.server.persistence.begin(self.now());
+            let (promise, handle) = self.runtime().promise();
+            let waiter = Box::new(move |result: &SaveResult| promise.fulfil(result.clone()));
+            let is_waiting = self.inner.server.persistence.wait(waiter).is_ok();
+            if is_begun {
+                self.inner.start_snapshot(self.runtime());
+            }
+            if is_waiting {
+                let result = handle.join().map_err(io::Error::other)?;
+                if is_begun {
+                    return result.map_err(io::Error::other);
+                }
+            }
+        }
+    }
+
+    /// Refuses commands that write, from now on: the store ends. A snapshot that is begun after
+    /// this has all changes that were acknowledged.
+    pub fn refuse_writes(&self) {
+        self.inner.server.persistence.note_ending();
+        self.inner.versions.set_suspect();
+    }
+
+    /// Begins a snapshot if one is due by the setting `save`. A timer is to call it.
+    pub fn save_if_due<S: Spawner>(&self, spawner: S) {
+        let Inner { server, .. } = &*self.inner;
+        let points = server.settings.text(Setting::Save);
+        let (changes, now) = (server.statistics.changes(), self.now());
+        if server.persistence.is_due(&points, changes, now) && server.persistence.begin(now) {
+            self.inner.start_snapshot(spawner);
+        }
+    }
+}
+
+/// Ends a snapshot that was not begun, if it is dropped with its task.
+struct StartGuard(Option<Arc<Inner>>);
+
+impl Drop for StartGuard {
+    fn drop(&mut self) {
+        if let Some(inner) = self.0.take() {
+            inner.end_snapshot(Err("the runtime has ended".to_owned()));
+        }
+    }
+}
+
+impl Inner {
+    /// Begins a snapshot, of which the server has noted that it begins.
+    pub(super) fn start_snapshot<S: Spawner>(self: &Arc<Self>, spawner: S) {
+        let all = (0..self.shards.len()).map(|shard| (shard, false)).collect();
+        let mut guard = StartGuard(Some(self.clone()));
+        self.spawn_on(spawner, all, move |held, cx| {
+            if let Some(inner) = guard.0.take() {
+                inner.begin_snapshot(&held, cx);
+            }
+        });
+    }
+
+    /// Begins the snapshot at this moment: the task holds all shards.
+    fn begin_snapshot(self: Arc<Self>, held: &HeldShards<'_>, cx: &mut Context) {
+        let sizes = |database| {
+            let counts = held.iter().map(|shard| shard.counts(database));
+            counts.fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1))
+        };
+        let settings = &self.server.settings;
+        let file = SnapshotFile {
+            folder: PathBuf::from(settings.text(Setting::Dir)),
+            name: settings.text(Setting::DbFileName),
+            begun_at: self.now(),
+            sizes: (0..self.server.databases).map(sizes).collect(),
+        };
+        let (output, receiver) = SnapshotOutput::new();
+        let output = Arc::new(output);
+        let (inner, written) = (self.clone(), output.clone());
+        let spawned = thread::Builder::new().name("xtasking-save".to_owned()).spawn(move || {
+            let note = |pending| inner.versions.note_pending(pending);
+            let result = file.write(&receiver, &written, note);
+            inner.end_snapshot(result.map_err(|error| error.to_string()));
+            // Nothing more is sent after this end; what was is done.
+            SnapshotOutput::finish(&receiver);
+        });
+        if let Err(error) = spawned {
+            return self.end_snapshot(Err(error.to_string()));
+        }
+        let version = self.versions.begin(output.clone());
+        self.server.persistence.note_moment(self.server.statistics.changes());
+        Visit::begin(self, output, version, cx);
+    }
+
+    /// Ends the snapshot, and tells what has waited for it.
+    fn end_snapshot(&self, result: SaveResult) {
+        self.versions.end(result.is_err());
+        if self.server.persistence.status().is_ending {
+            self.versions.set_suspect();
+        }
+        for waiter in self.server.persistence.end(self.now(), &result) {
+            waiter(&result);
+        }
+    }
+
+    /// Lets a session that was parked go on when the snapshot has ended that it has asked for.
+    pub(super) fn serve_saved(self: &Arc<Self>, request: SnapshotRequest, session: u64) {
+        let inner = self.clone();
+        let waiter = move |result: &SaveResult| match (request, result) {
+            (SnapshotRequest::Begin, _) => {}
+            (SnapshotRequest::Reload, Ok(())) => inner.reload(session),
+            (_, result) => inner.end_wait(session, Unblock::Saved(result.is_ok())),
+        };
+        if let Err(waiter) = self.server.persistence.wait(Box::new(waiter)) {
+            waiter(&Err("no snapshot is taken".to_owned()));
+        }
+    }
+
+    fn end_wait(self: &Arc<Self>, session: u64, how: Unblock) {
+        self.unblock(&*self.runtime, session, how);
+    }
+
+    /// Makes all values anew from the bytes that they have in a file, and lets a session go on.
+    fn reload(self: &Arc<Self>, session: u64) {
+        let all = (0..self.shards.len()).map(|shard| (shard, true)).collect();
+        let inner = self.clone();
+        self.spawn_on(&*self.runtime, all, move |held, _| {
+            let mut keys = Keys::new(&inner.layout, &inner.versions, held);
+            keys.begin(0, inner.now());
+            let reloaded = keys.reload(inner.server.databases, &inner.server.settings.value_limits());
+            inner.end_wait(session, Unblock::Saved(reloaded.is_ok()));
+        });
+    }
+
+    /// Lets a batch that is to write go on when what waits to be written has been.
+    pub(super) fn put_off(self: &Arc<Self>, batch: Box<Batch>) {
+        let inner = self.clone();
+        if let Err(launch) = self.versions.when_written(move || batch.launch(&*inner.runtime)) {
+            launch();
+        }
+    }
+
+    /// Checks whether a command may run although the last snapshot has failed, or the store ends.
+    #[cold]
+    pub(super) fn check_saving(&self, command: &Command) -> Result<(), CommandError> {
+        let (status, settings) = (self.server.persistence.status(), &self.server.settings);
+        if status.is_ending && command.flags.has(Flags::WRITE) {
+            return Err(CommandError::fixed("ERR the server is shutting down"));
+        }
+        let stops = status.has_failed
+            && settings.number(Setting::StopWritesOnBgsaveError) != 0
+            && !settings.text(Setting::Save).is_empty();
+        match stops && (command.flags.has(Flags::WRITE) || command.name == "ping") {
+            true => Err(CommandError::UNSAVED),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The tasks that go from shard to shard.
+pub(super) struct Visit {
+    inner: Arc<Inner>,
+    output: Arc<SnapshotOutput>,
+    version: u32,
+    /// The next shard that none of them visits yet.
+    next_shard: AtomicUsize,
+    /// How many of them still go.
+    visitors: AtomicUsize,
+    is_complete: AtomicBool,
+}
+
+impl Drop for Visit {
+    /// The runtime drops its tasks when it ends: then the file is not complete.
+    fn drop(&mut self) {
+        self.output.end(*self.is_complete.get_mut());
+    }
+}
+
+impl Visit {
+    pub(super) fn begin(inner: Arc<Inner>, output: Arc<SnapshotOutput>, version: u32, cx: &mut Context) {
+        let visitors = inner.shards.len().min(inner.server.workers);
+        let visit = Arc::new(Self {
+            inner,
+            output,
+            version,
+            next_shard: AtomicUsize::new(visitors),
+            visitors: AtomicUsize::new(visitors),
+            is_complete: AtomicBool::new(false),
+        });
+        (0..visitors).for_each(|shard| visit.clone().spawn(&mut *cx, shard));
+    }
+
+    fn spawn<S: Spawner>(self: Arc<Self>, spawner: S, shard: usize) {
+        let inner = self.inner.clone();
+        spawner.task(inner.shards[shard].write()).spawn(move |held, cx| self.visit(shard, held, cx));
+    }
+
+    /// Saves a part of a shard, and lets another task go on.
+    fn visit(self: Arc<Self>, number: usize, shard: &mut Shard, cx: &mut Context) {
+        let is_done = if self.output.has_failed() {
+            shard.drop_retired();
+            true
+        } else {
+            self.save(shard)
+        };
+        // Relaxed: only the number has to be another one.
+        let next = if is_done { self.next_shard.fetch_add(1, Ordering::Relaxed) } else { number };
+        if next >= self.inner.shards.len() {
+            // Release and Acquire pair with each other: the last one has the others' shards behind
+            // it.
+            if self.visitors.fetch_sub(1, Ordering::AcqRel) == 1 {
+                // Relaxed: the last drop of an `Arc` comes after it.
+                self.is_complete.store(true, Ordering::Relaxed);
+            }
+        } else if self.output.pending() > MOST_PENDING && !planted!("visitors-never-wait") {
+            let output = self.output.clone();
+            output.then(move || {
+                let inner = self.inner.clone();
+                self.spawn(&*inner.runtime, next);
+            });
+        } else {
+            self.spawn(cx, next);
+        }
+    }
+
+    /// Saves a part of a shard. Returns true if that was the last one.
+    fn save(&self, shard: &mut Shard) -> bool {
+        let (mut bytes, mut database, mut saved) = (Vec::new(), 0, 0);
+        let is_done = shard.visit_unsaved(self.version, |origin, entries| {
+            if origin != database {
+                self.output.send(database, std::mem::take(&mut bytes));
+                database = origin;
+            }
+            let before = bytes.len();
+            entries.for_each(|entry| put_record(&mut bytes, entry.key(), entry.value(), entry.expires_at()));
+            saved += bytes.len() - before;
+            saved < BYTES_OF_TASK
+        });
+        self.output.send(database, bytes);
+        is_done
+    }
+}

@@ -1,0 +1,49 @@
+//! Redis' format of files and of DUMP: RDB.
+//!
+//! Files are written in version 10, that of Redis 7.0. Every encoding is read that Redis 2 to 7.2
+//! wrote for strings, lists, sets, hashes and sorted sets.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `writer` | [`RdbWriter`]: writes a file, in pieces |
+//! | `reader` | [`RdbReader`]: reads a file, record by record |
+//! | `record` | [`Record`]: a key with its value as bytes |
+//! | `dump` | [`dump`] and [`restore`]: single values |
+//! | `error` | [`RdbError`]: what is wrong with a file, and where |
+//! | `codes` | the numbers of types and of other parts |
+//! | `encode`, `decode` | values to bytes, and back |
+//! | `input` | reads lengths and strings from bytes in memory |
+//! | `stream` | reads them from a file, and computes its checksum |
+//! | `extent` | finds where a value in a file ends |
+//! | `listpack`, `ziplist`, `zipmap`, `intset` | collections in one string |
+//! | `lzf` | strings that Redis has compressed |
+//! | `checksum` | the checksum of files and of DUMP |
+
+mod checksum;
+mod codes;
+mod decode;
+mod dump;
+mod encode;
+mod error;
+mod extent;
+mod input;
+mod intset;
+mod listpack;
+mod lzf;
+mod reader;
+mod record;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod writer;
+mod ziplist;
+mod zipmap;
+
+pub(crate) use dump::FOOTER;
+pub use dump::{dump, restore};
+pub(crate) use encode::put_record;
+pub use error::{RdbError, RdbErrorKind};
+pub use reader::RdbReader;
+pub use record::Record;
+pub(crate) use record::decode_value;
+pub use writer::RdbWriter;

@@ -1,0 +1,98 @@
+//! Where what tasks save of a snapshot goes: to the thread that writes the file.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// What the thread that writes the file gets, in order.
+pub(crate) enum Message {
+    /// Records of a database.
+    Records {
+        /// The database.
+        database: usize,
+        /// The records as they stand in the file.
+        bytes: Vec<u8>,
+    },
+    /// A function to be called when all before it has been written.
+    Then(Box<dyn FnOnce() + Send>),
+    /// All records were sent.
+    End,
+    /// No more records come, and some are missing.
+    Abort,
+}
+
+/// Where the tasks' part of a snapshot goes. No task waits for it.
+pub(crate) struct SnapshotOutput {
+    sender: Sender<Message>,
+    /// Bytes that were sent and are not written yet.
+    pending: AtomicUsize,
+    has_failed: AtomicBool,
+}
+
+impl SnapshotOutput {
+    /// Makes an output, and what the thread receives from.
+    pub(crate) fn new() -> (Self, Receiver<Message>) {
+        let (sender, receiver) = channel();
+        let output = Self { sender, pending: AtomicUsize::new(0), has_failed: AtomicBool::new(false) };
+        (output, receiver)
+    }
+
+    fn pass(&self, message: Message) {
+        // Without a receiver the snapshot is over, and nothing is missed.
+        _ = self.sender.send(message);
+    }
+
+    /// Sends records of a database.
+    pub(crate) fn send(&self, database: usize, bytes: Vec<u8>) {
+        if !bytes.is_empty() {
+            // Relaxed, as all below: sums and flags, which order nothing.
+            self.pending.fetch_add(bytes.len(), Ordering::Relaxed);
+            self.pass(Message::Records { database, bytes });
+        }
+    }
+
+    /// Calls the functions that were sent too late for the file.
+    pub(crate) fn finish(receiver: &Receiver<Message>) {
+        for message in receiver.try_iter() {
+            if let Message::Then(call) = message {
+                call();
+            }
+        }
+    }
+
+    /// Lets a function be called when all that was sent has been written.
+    pub(crate) fn then(&self, call: impl FnOnce() + Send + 'static) {
+        self.pass(Message::Then(Box::new(call)));
+    }
+
+    /// Ends the output: with all records, or without some.
+    pub(crate) fn end(&self, is_complete: bool) {
+        self.pass(if is_complete { Message::End } else { Message::Abort });
+    }
+
+    /// Returns how many bytes were sent and are not written yet.
+    pub(crate) fn pending(&self) -> usize {
+        self.pending.load(Ordering::Relaxed)
+    }
+
+    /// Notes that bytes were written. Returns how many are still pending.
+    pub(crate) fn note_written(&self, bytes: usize) -> usize {
+        self.pending.fetch_sub(bytes, Ordering::Relaxed) - bytes
+    }
+
+    /// Notes that the file cannot be written: records are of no use any more.
+    pub(super) fn note_failure(&self) {
+        self.has_failed.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true if the file cannot be written.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Relaxed)
+    }
+}
+
+impl fmt::Debug for SnapshotOutput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SnapshotOutput").field("pending", &self.pending()).finish_non_exhaustive()
+    }
+}
