@@ -3,6 +3,7 @@
 use super::ahead::Ahead;
 use super::engine::Inner;
 use super::plan::{Request, Shards};
+use super::serve::serve_in_order;
 use super::turn::Turn;
 use crate::command::Command;
 use crate::keyspace::HeldShards;
@@ -104,7 +105,7 @@ impl Batch {
                 if turn.is_put_off() {
                     inner.put_off(batch);
                 } else {
-                    batch.launch(cx);
+                    serve_in_order(&inner, turn.take_before_next(), Some(batch), cx);
                 }
             }
             Turned::Refused(batch, command, shards) => {
@@ -176,12 +177,13 @@ impl Batch {
         let mut batch = Some(self);
         turn.run(&inner, held, command, &mut batch);
         turn.settle(&inner, cx);
-        let Some(batch) = batch else { return };
-        turn.publish(&inner, &batch.session);
-        if turn.is_put_off() {
-            return inner.put_off(batch);
+        if let Some(batch) = &batch {
+            turn.publish(&inner, &batch.session);
         }
-        batch.go_on(cx);
+        match batch {
+            Some(batch) if turn.is_put_off() => inner.put_off(batch),
+            batch => serve_in_order(&inner, turn.take_before_next(), batch, cx),
+        }
     }
 
     /// Finishes the batch if all its requests are done, else lets a task go on.

@@ -4,6 +4,7 @@ use super::batch::Batch;
 use super::engine::Inner;
 use super::plan::{Shards, normalize};
 use super::run::Body;
+use super::serve::serve_in_order;
 use super::turn::Turn;
 use crate::command::Block;
 use crate::server::{Ended, Unblock};
@@ -143,6 +144,7 @@ impl Inner {
             let mut turn = Turn::new(&inner, cx.worker());
             Body::new(&inner, &mut turn, held).end_wait(parked, how);
             turn.settle(&inner, cx);
+            serve_in_order(&inner, turn.take_before_next(), None, cx);
         });
     }
 }

@@ -7,8 +7,8 @@ use crate::command::Effects;
 use crate::keyspace::{Layout, Shard, Versions};
 use crate::log::{Log, OpenError, Options, PolicySource, Replay};
 use crate::server::{
-    Channels, Clients, CloseHook, MessageHook, Persistence, Server, Setting, Settings, ShutdownHook,
-    Statistics,
+    Channels, Clients, CloseHook, LastSnapshot, MessageHook, Persistence, Server, Setting, Settings,
+    ShutdownHook, Statistics,
 };
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -115,9 +115,9 @@ impl Builder {
         self
     }
 
-    /// Sets a function that begins to end the program: SHUTDOWN calls it. Default: SHUTDOWN is
-    /// refused.
-    pub fn on_shutdown(mut self, end: impl Fn() + Send + Sync + 'static) -> Self {
+    /// Sets a function that begins to end the program: SHUTDOWN calls it, and says whether a
+    /// snapshot is wanted before. Default: SHUTDOWN is refused.
+    pub fn on_shutdown(mut self, end: impl Fn(LastSnapshot) + Send + Sync + 'static) -> Self {
         self.on_shutdown = Some(ShutdownHook(Box::new(end)));
         self
     }

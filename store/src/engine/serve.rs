@@ -8,18 +8,27 @@ use super::run::Body;
 use super::turn::Turn;
 use crate::command::{SnapshotRequest, resolve, write_timeout};
 use crate::server::Unblock;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use xtasking::Context;
 
-/// What a task could not do, as it does not hold the shards: the next one does it.
+/// What a task could not do, as it does not hold the shards: others do it.
 #[derive(Debug)]
 pub(super) enum Errand {
-    /// Serve the sessions that wait for a key. The first needs these shards for that.
-    Serve { database: usize, key: Box<[u8]>, shards: Shards },
-    /// Begin a snapshot. The session may wait for its end.
+    /// Serve the sessions that wait for a key.
+    Serve(Serve),
+    /// Take a snapshot that a session has asked for.
     Save { request: SnapshotRequest, session: u64 },
     /// Take a session off the list of a key.
     StopWaiting { database: usize, key: Box<[u8]>, ticket: u64 },
+}
+
+/// The sessions to serve: those that wait for a key. The first needs these shards for that.
+#[derive(Debug)]
+pub(super) struct Serve {
+    database: usize,
+    key: Box<[u8]>,
+    shards: Shards,
 }
 
 /// Serves the sessions that wait for keys which the last command has changed; then those that wait
@@ -54,7 +63,7 @@ fn serve_key(body: &mut Body<'_>, database: usize, key: &[u8]) {
         });
         if let Some(shards) = missing {
             // Later ones wait until this one was served.
-            body.turn.errands.push(Errand::Serve { database, key: key.into(), shards });
+            body.turn.errands.push(Errand::Serve(Serve { database, key: key.into(), shards }));
             return;
         }
         if let Some(parked) = parked {
@@ -125,31 +134,58 @@ impl Body<'_> {
     }
 }
 
-impl Errand {
-    /// Spawns a task for the errand.
-    pub(super) fn spawn(self, inner: &Arc<Inner>, cx: &mut Context) {
+impl Serve {
+    /// Spawns a task that serves the sessions, then does the rest, and lets a batch go on.
+    fn spawn(
+        self,
+        inner: &Arc<Inner>,
+        mut rest: VecDeque<Self>,
+        batch: Option<Box<Batch>>,
+        cx: &mut Context,
+    ) {
         let own = inner.clone();
-        match self {
-            Self::Serve { database, key, shards } => inner.spawn_on(cx, shards, move |held, cx| {
-                let mut turn = Turn::new(&own, cx.worker());
-                let mut body = Body::new(&own, &mut turn, held);
-                serve_key(&mut body, database, &key);
-                serve_ready(&mut body);
-                turn.settle(&own, cx);
-            }),
-            Self::Save { request, session } => {
-                inner.serve_saved(request, session);
-                inner.start_snapshot(cx);
-            }
-            Self::StopWaiting { database, key, ticket } => {
-                let shard = inner.layout.shard(&key);
-                inner.spawn_on(cx, [(shard, true)].into_iter().collect(), move |held, cx| {
-                    let mut turn = Turn::new(&own, cx.worker());
-                    let mut body = Body::new(&own, &mut turn, held);
-                    body.keys.begin(database, body.turn.now);
-                    body.keys.stop_waiting(&key, ticket);
-                });
-            }
-        }
+        inner.spawn_on(cx, self.shards, move |held, cx| {
+            let mut turn = Turn::new(&own, cx.worker());
+            let mut body = Body::new(&own, &mut turn, held);
+            serve_key(&mut body, self.database, &self.key);
+            serve_ready(&mut body);
+            turn.settle(&own, cx);
+            let mut next = turn.take_before_next();
+            next.append(&mut rest);
+            serve_in_order(&own, next, batch, cx);
+        });
     }
+}
+
+/// Serves sessions by tasks, one after the other. Then a batch goes on: what has waited for its
+/// changes comes before its later requests.
+pub(super) fn serve_in_order(
+    inner: &Arc<Inner>,
+    mut all: VecDeque<Serve>,
+    batch: Option<Box<Batch>>,
+    cx: &mut Context,
+) {
+    match (all.pop_front(), batch) {
+        (Some(first), batch) => first.spawn(inner, all, batch, cx),
+        (None, Some(batch)) => batch.go_on(cx),
+        (None, None) => {}
+    }
+}
+
+/// Spawns a task that takes a session off the list of a key.
+pub(super) fn stop_waiting(
+    inner: &Arc<Inner>,
+    database: usize,
+    key: Box<[u8]>,
+    ticket: u64,
+    cx: &mut Context,
+) {
+    let own = inner.clone();
+    let shard = inner.layout.shard(&key);
+    inner.spawn_on(cx, [(shard, true)].into_iter().collect(), move |held, cx| {
+        let mut turn = Turn::new(&own, cx.worker());
+        let mut body = Body::new(&own, &mut turn, held);
+        body.keys.begin(database, body.turn.now);
+        body.keys.stop_waiting(&key, ticket);
+    });
 }

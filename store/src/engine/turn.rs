@@ -6,10 +6,11 @@ use super::calls::Calls;
 use super::engine::Inner;
 use super::plan::{Place, Request, runs_now};
 use super::run::Body;
-use super::serve::Errand;
+use super::serve::{Errand, Serve, stop_waiting};
 use crate::command::{Command, Effects, Run, check_access, check_listening};
 use crate::keyspace::HeldShards;
 use crate::session::Session;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use xtasking::Context;
 
@@ -31,8 +32,8 @@ pub(super) struct Turn {
     pub(super) last_command: Option<&'static str>,
     /// The hash of the first argument of the next command, if it is known.
     pub(super) hash: Option<u64>,
-    /// True once an errand was spawned that comes before the session's next request.
-    has_to_wait: bool,
+    /// Errands that come before the session's next request.
+    before_next: VecDeque<Serve>,
     /// True once the next request was put off, as too much waits to be written.
     is_put_off: bool,
 }
@@ -48,7 +49,7 @@ impl Turn {
             calls: Calls::default(),
             last_command: None,
             hash: None,
-            has_to_wait: false,
+            before_next: VecDeque::new(),
             is_put_off: false,
         }
     }
@@ -146,15 +147,23 @@ impl Turn {
         }
     }
 
-    /// Lets the batches that were served go on, and spawns tasks for the errands. The shards of the
-    /// request were left, or are left when this task ends.
+    /// Lets the batches that were served go on, and spawns tasks for errands, but for those that
+    /// come before the session's next request. The shards of the request were left, or are left
+    /// when this task ends.
     #[inline]
     pub(super) fn settle(&mut self, inner: &Arc<Inner>, cx: &mut Context) {
         if !self.errands.is_empty() || !self.served.is_empty() {
             for errand in self.errands.drain(..) {
-                // What waits for it comes before the session's later requests.
-                self.has_to_wait |= matches!(errand, Errand::Serve { .. });
-                errand.spawn(inner, cx);
+                match errand {
+                    Errand::Serve(serve) => self.before_next.push_back(serve),
+                    Errand::Save { request, session } => {
+                        inner.serve_saved(request, session);
+                        inner.start_snapshot(&mut *cx);
+                    }
+                    Errand::StopWaiting { database, key, ticket } => {
+                        stop_waiting(inner, database, key, ticket, cx);
+                    }
+                }
             }
             for batch in self.served.drain(..) {
                 batch.go_on(cx);
@@ -166,7 +175,12 @@ impl Turn {
     }
 
     pub(super) fn has_to_wait(&self) -> bool {
-        self.has_to_wait || self.is_put_off
+        !self.before_next.is_empty() || self.is_put_off
+    }
+
+    /// Takes the errands that come before the session's next request.
+    pub(super) fn take_before_next(&mut self) -> VecDeque<Serve> {
+        std::mem::take(&mut self.before_next)
     }
 
     /// Notes that the next request is put off.

@@ -10,7 +10,7 @@
 //! | `layout` | [`Layout`]: in which shard a key lies |
 //! | `keys` | [`Keys`]: the shards that a task holds, as a command sees them |
 //! | `held` | the shards that a task holds |
-//! | `versions` | [`Versions`]: what tasks read so that a snapshot is of one moment |
+//! | `versions` | `Versions`: what tasks read so that a snapshot is of one moment |
 //! | `saving` | what a snapshot takes of a shard, and what a file brings besides values |
 //! | `whole` | scans, counts and removal of all keys of a database |
 //! | `marks` | what the log knows of shards |

@@ -65,7 +65,19 @@ pub struct Server {
 }
 
 /// Ends the program.
-pub(crate) struct ShutdownHook(pub(crate) Box<dyn Fn() + Send + Sync>);
+pub(crate) struct ShutdownHook(pub(crate) Box<dyn Fn(LastSnapshot) + Send + Sync>);
+
+/// Whether the program takes a snapshot before it ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LastSnapshot {
+    /// If there are save points: SHUTDOWN.
+    #[default]
+    AsSet,
+    /// In any case: SHUTDOWN SAVE.
+    Yes,
+    /// In no case: SHUTDOWN NOSAVE.
+    No,
+}
 
 impl fmt::Debug for ShutdownHook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -75,7 +87,7 @@ impl fmt::Debug for ShutdownHook {
 
 impl Server {
     /// Begins to end the program. Returns false if it has not said how.
-    pub(crate) fn shut_down(&self) -> bool {
-        self.on_shutdown.as_ref().map(|hook| hook.0()).is_some()
+    pub(crate) fn shut_down(&self, snapshot: LastSnapshot) -> bool {
+        self.on_shutdown.as_ref().map(|hook| hook.0(snapshot)).is_some()
     }
 }

@@ -192,14 +192,18 @@ fn kill_again_and_again(rounds: Range<u64>, random: &mut Random) {
 fn a_shutdown_loses_nothing_whatever_the_policy() {
     let _watched = watchdog();
     let scratch = Scratch::new("shutdown");
-    for (number, policy) in ["no", "everysec", "always"].iter().enumerate() {
+    let ends =
+        [("no", "SHUTDOWN NOSAVE", false), ("everysec", "SHUTDOWN SAVE", true), ("always", "SHUTDOWN", true)];
+    for (number, (policy, end, has_snapshot)) in ends.into_iter().enumerate() {
         let store = Store::start(&scratch.0, policy);
         let mut connection = store.connect();
         assert_eq!(connection.ask("INCR starts"), Some(format!(":{}", number + 1)));
         assert_eq!(connection.ask("SHUTDOWN SAVE NOSAVE"), Some("-ERR syntax error".to_owned()));
         // The connection ends without a reply.
-        assert_eq!(connection.ask("SHUTDOWN"), None);
+        assert_eq!(connection.ask(end), None);
         assert!(store.end());
+        let snapshot = scratch.0.join("dump.rdb");
+        assert_eq!(std::fs::remove_file(snapshot).is_ok(), has_snapshot, "{end}");
     }
 }
 

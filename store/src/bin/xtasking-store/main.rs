@@ -15,13 +15,14 @@ use std::error::Error;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fmt, io};
 use xtasking::Runtime;
 use xtasking_store::Engine;
 use xtasking_store::engine::LoadProgress;
 use xtasking_store::net::Service;
-use xtasking_store::server::{Setting, SettingError, Settings};
+use xtasking_store::server::{LastSnapshot, Setting, SettingError, Settings};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -108,9 +109,21 @@ fn run(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     has_ended.map_err(|error| format!("the log is not complete: {error}").into())
 }
 
-/// Takes a last snapshot, if there are any by the setting `save`.
+/// What SHUTDOWN has said of a last snapshot.
+static LAST_SNAPSHOT: Mutex<LastSnapshot> = Mutex::new(LastSnapshot::AsSet);
+
+fn last_snapshot() -> MutexGuard<'static, LastSnapshot> {
+    LAST_SNAPSHOT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes a last snapshot, if there are any by the setting `save`, or as SHUTDOWN has said.
 fn save(engine: &Engine) -> Result<(), Box<dyn Error>> {
-    if engine.server().settings.text(Setting::Save).is_empty() {
+    let is_wanted = match *last_snapshot() {
+        LastSnapshot::AsSet => !engine.server().settings.text(Setting::Save).is_empty(),
+        LastSnapshot::Yes => true,
+        LastSnapshot::No => false,
+    };
+    if !is_wanted {
         return Ok(());
     }
     engine.refuse_writes();
@@ -120,7 +133,8 @@ fn save(engine: &Engine) -> Result<(), Box<dyn Error>> {
 }
 
 /// Ends the program, as SIGTERM does.
-fn end() {
+fn end(snapshot: LastSnapshot) {
+    *last_snapshot() = snapshot;
     if let Err(error) = raise(SIGTERM) {
         eprintln!("xtasking-store: cannot end: {error}");
     }

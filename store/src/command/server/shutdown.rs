@@ -1,6 +1,7 @@
 //! SHUTDOWN.
 
 use super::super::{Call, CommandError, CommandResult};
+use crate::server::LastSnapshot;
 
 /// Ends the server, if it has said how. The client gets no reply but the end of its connection.
 pub(super) fn shutdown(call: &mut Call<'_, '_>) -> CommandResult {
@@ -14,10 +15,12 @@ pub(super) fn shutdown(call: &mut Call<'_, '_>) -> CommandResult {
     if has("abort") {
         return Err(CommandError::fixed("ERR No shutdown in progress."));
     }
-    if has("save") {
-        return Err(CommandError::fixed("ERR Errors trying to SHUTDOWN: there are no snapshots"));
-    }
-    if !call.server.shut_down() {
+    let snapshot = match (has("save"), has("nosave")) {
+        (true, _) => LastSnapshot::Yes,
+        (_, true) => LastSnapshot::No,
+        _ => LastSnapshot::AsSet,
+    };
+    if !call.server.shut_down(snapshot) {
         return Err(CommandError::fixed("ERR The program that has the store inside is not ended by clients"));
     }
     call.session.is_closing = true;
