@@ -1,7 +1,9 @@
 //! What a command changed, for those that follow: a log, and listeners to keyspace events.
 
 use super::Commands;
+use crate::rdb::dump;
 use crate::resp::Args;
+use crate::value::Value;
 
 /// Kinds of keyspace events, as the setting `notify-keyspace-events` tells them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +122,15 @@ impl Effects {
     pub(super) fn replay<A: AsRef<[u8]>>(&mut self, database: usize, args: impl IntoIterator<Item = A>) {
         self.is_replaced = true;
         if self.records_commands {
+            self.commands.push(database, args);
+        }
+    }
+
+    /// Notes that a key has got a value from a file.
+    pub(crate) fn restore(&mut self, database: usize, key: &[u8], value: &Value, expires_at: Option<u64>) {
+        if self.records_commands {
+            let expires_at = expires_at.unwrap_or(0).to_string();
+            let args = [b"RESTORE", key, expires_at.as_bytes(), &dump(value), b"ABSTTL"];
             self.commands.push(database, args);
         }
     }

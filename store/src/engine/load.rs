@@ -2,12 +2,15 @@
 
 use super::Engine;
 use super::engine::Inner;
+use crate::command::Effects;
 use crate::keyspace::{HeldShards, Keys, Shard};
 use crate::rdb::{RdbError, RdbErrorKind, RdbReader, Record, decode_value};
 use std::collections::VecDeque;
 use std::io::Read;
 use std::sync::Arc;
-use xtasking::Handle;
+use std::thread;
+use std::time::Duration;
+use xtasking::{Context, Handle};
 
 /// A task gets records of about so many bytes.
 const BYTES_OF_TASK: usize = 16 * 1024;
@@ -70,8 +73,8 @@ struct Loader<'e> {
 
 impl Engine {
     /// Loads a file of Redis into an engine. The calling thread reads it, and tasks decode the
-    /// values and insert them, on all workers. Keys that have expired are left out. `tell` is
-    /// called again and again with the progress.
+    /// values and insert them, on all workers. Keys that have expired are left out. If the engine
+    /// has a log, it gets them too. `tell` is called again and again with the progress.
     ///
     /// # Errors
     ///
@@ -157,7 +160,16 @@ impl<'e> Loader<'e> {
         while self.bytes_under_way > BYTES_UNDER_WAY {
             self.wait_for_oldest()?;
         }
+        self.wait_for_log();
         Ok(())
+    }
+
+    /// Waits until the log has written most of what it was given, or cannot.
+    fn wait_for_log(&self) {
+        let Some(log) = self.inner.server.log.get() else { return };
+        while log.backlog() > BYTES_UNDER_WAY && log.error().is_none() {
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// Gives the records for a shard to a task.
@@ -167,7 +179,7 @@ impl<'e> Loader<'e> {
         let inner = self.inner.clone();
         let object = &self.inner.shards[number];
         let task = self.inner.runtime.task(object.write());
-        let handle = task.submit(move |shard, _| inner.insert(number, shard, &parcel));
+        let handle = task.submit(move |shard, cx| inner.insert(number, shard, &parcel, cx));
         self.tasks.push_back((bytes, handle));
         self.bytes_under_way += bytes;
     }
@@ -215,8 +227,15 @@ impl Parcel {
 }
 
 impl Inner {
-    /// Inserts records into a shard.
-    fn insert(&self, number: usize, shard: &mut Shard, parcel: &Parcel) -> Result<Skipped, RdbError> {
+    /// Inserts records into a shard. The log gets them as RESTORE does.
+    fn insert(
+        &self,
+        number: usize,
+        shard: &mut Shard,
+        parcel: &Parcel,
+        cx: &Context,
+    ) -> Result<Skipped, RdbError> {
+        let mut effects = Effects::new(self.server.log.get().is_some(), false);
         let (now, limits) = (self.now(), self.server.settings.value_limits());
         let mut keys = Keys::new(&self.layout, &self.versions, HeldShards::written(number, shard));
         let (mut rest, mut skipped) = (&parcel.bytes[..], (0, 0));
@@ -234,6 +253,7 @@ impl Inner {
                 continue;
             }
             keys.begin(head.database, now);
+            effects.restore(head.database, key, &value, head.expires_at);
             if !keys.insert_new(key, value, head.expires_at) {
                 return Err(RdbError::new(head.offset, RdbErrorKind::DuplicateKey(key.into())));
             }
@@ -241,6 +261,7 @@ impl Inner {
                 keys.set_idle_seconds(key, idle);
             }
         }
+        self.record(cx.worker(), &effects, &mut keys);
         Ok(skipped)
     }
 }

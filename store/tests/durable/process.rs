@@ -40,9 +40,15 @@ impl Drop for Scratch {
 }
 
 fn command(directory: &Path, policy: &str) -> Command {
+    let mut command = command_without_log(directory);
+    command.args(["--appendonly", "yes", "--appendfsync", policy]);
+    command
+}
+
+fn command_without_log(directory: &Path) -> Command {
     let mut command = Command::new(PROGRAM);
     let socket = directory.join("socket");
-    command.args(["--workers", "2", "--port", "0", "--appendonly", "yes", "--appendfsync", policy]);
+    command.args(["--workers", "2", "--port", "0"]);
     command.arg("--dir").arg(directory).arg("--unixsocket").arg(socket);
     command
 }
@@ -55,7 +61,11 @@ struct Store {
 
 impl Store {
     fn start(directory: &Path, policy: &str) -> Self {
-        let mut child = command(directory, policy).stdout(Stdio::piped()).spawn().expect("the program");
+        Self::run(command(directory, policy), directory)
+    }
+
+    fn run(mut command: Command, directory: &Path) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("the program");
         let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
         let ready = lines.any(|line| line.expect("a line").contains("listening at"));
         assert!(ready, "the program ended before it listened");
@@ -204,6 +214,28 @@ fn a_shutdown_loses_nothing_whatever_the_policy() {
         assert!(store.end());
         let snapshot = scratch.0.join("dump.rdb");
         assert_eq!(std::fs::remove_file(snapshot).is_ok(), has_snapshot, "{end}");
+    }
+}
+
+#[test]
+#[cfg_attr(sanitizer = "address", ignore = "it starts processes")]
+#[cfg_attr(sanitizer = "thread", ignore = "it starts processes")]
+fn a_new_log_begins_with_the_snapshot_that_is_there() {
+    let _watched = watchdog();
+    let scratch = Scratch::new("adopted");
+    let store = Store::run(command_without_log(&scratch.0), &scratch.0);
+    let mut connection = store.connect();
+    assert_eq!(connection.ask("RPUSH list a b"), Some(":2".to_owned()));
+    assert_eq!(connection.ask("SET expires 1 EX 1000"), Some("+OK".to_owned()));
+    assert_eq!(connection.ask("SHUTDOWN SAVE"), None);
+    assert!(store.end());
+    for length in [3, 4] {
+        let store = Store::start(&scratch.0, "always");
+        let mut connection = store.connect();
+        assert_eq!(connection.ask("RPUSH list c"), Some(format!(":{length}")));
+        assert_ne!(connection.ask("TTL expires"), Some(":-1".to_owned()));
+        assert_eq!(connection.ask("DBSIZE"), Some(":2".to_owned()));
+        store.kill();
     }
 }
 

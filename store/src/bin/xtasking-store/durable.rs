@@ -2,7 +2,8 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::error::Error;
-use std::io::{IsTerminal, stderr};
+use std::fs::File;
+use std::io::{self, IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 use xtasking_storage::Directory;
 use xtasking_store::engine::Builder;
@@ -13,6 +14,40 @@ pub fn with_log(engine: Builder, directory: &Path) -> Result<Builder, Box<dyn Er
     let told = |error| format!("the directory {} of the log: {error}", directory.display());
     let disk = Directory::open(directory).map_err(told)?;
     Ok(engine.log(disk, Options::default().on_progress(show())))
+}
+
+/// Returns true if there is no log in a directory yet.
+pub fn is_new(directory: &Path) -> bool {
+    let names = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    !names.into_iter().any(|name| name.to_string_lossy().starts_with("log-"))
+}
+
+/// Begins a log with what a snapshot has, so that the store does not start empty. `fill` makes it
+/// in a directory of another name, which gets the right one when the log is complete.
+pub fn begin_with_snapshot(
+    directory: &Path,
+    fill: impl FnOnce(&Path) -> Result<(), Box<dyn Error>>,
+) -> Result<(), Box<dyn Error>> {
+    let told = |error: io::Error| format!("the directory {} of the log: {error}", directory.display());
+    let new = directory.with_extension("new");
+    // A start before this one may have been cut off. Of the directory of the log only what a log
+    // without files leaves there is removed: others may be those of a Redis.
+    let gone = [
+        std::fs::remove_dir_all(&new),
+        std::fs::remove_file(directory.join("lock")),
+        std::fs::remove_dir(directory),
+    ];
+    for result in gone {
+        result.or_else(
+            |error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(told(error)) },
+        )?;
+    }
+    fill(&new)?;
+    std::fs::rename(&new, directory).map_err(told)?;
+    if let Some(parent) = directory.parent().filter(|_| cfg!(unix)) {
+        File::open(parent).and_then(|parent| parent.sync_all()).map_err(told)?;
+    }
+    Ok(())
 }
 
 /// Returns the absolute path of a directory that is there.

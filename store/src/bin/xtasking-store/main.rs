@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use std::{fmt, io};
 use xtasking::Runtime;
 use xtasking_store::Engine;
-use xtasking_store::engine::LoadProgress;
+use xtasking_store::engine::{Builder, LoadProgress};
 use xtasking_store::net::Service;
 use xtasking_store::server::{LastSnapshot, Setting, SettingError, Settings};
 
@@ -69,25 +69,22 @@ fn command() -> Command {
 
 fn run(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     let chosen = chosen(matches)?;
-    let mut engine = Engine::builder().on_shutdown(end);
-    for (name, value) in &chosen {
-        Settings::check_initial(name, value).map_err(|error| refusal(name, value, &error))?;
-        engine = match name.as_str() {
-            "databases" => engine.databases(value.parse()?),
-            // The log says whether there is one.
-            "appendonly" => engine,
-            _ => engine.setting(name, value),
-        };
-    }
     let directory = durable::absolute(&value_of(&chosen, "dir"))?;
-    engine = engine.setting("dir", directory.to_string_lossy());
-    if value_of(&chosen, "appendonly").eq_ignore_ascii_case("yes") {
-        engine = durable::with_log(engine, &directory.join(value_of(&chosen, "appenddirname")))?;
-    }
+    let has_log = value_of(&chosen, "appendonly").eq_ignore_ascii_case("yes");
+    let log = has_log.then(|| directory.join(value_of(&chosen, "appenddirname")));
+    let snapshot = directory.join(value_of(&chosen, "dbfilename"));
     let rt = match matches.get_one("workers") {
         Some(&workers) => Runtime::builder().workers(workers).build()?,
         None => Runtime::new()?,
     };
+    if let Some(log) = log.as_deref().filter(|log| durable::is_new(log) && snapshot.exists()) {
+        durable::begin_with_snapshot(log, |log| {
+            let engine = builder(&chosen, &directory, Some(log))?.open(&rt)?;
+            load(&engine)?;
+            engine.log().map_or(Ok(()), |log| log.close()).map_err(Into::into)
+        })?;
+    }
+    let engine = builder(&chosen, &directory, log.as_deref())?;
     // What has come before is handled too.
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let mut service = Service::open(engine, &rt)?;
@@ -107,6 +104,29 @@ fn run(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     let has_ended = log.map_or(Ok(()), |log| log.close());
     has_saved?;
     has_ended.map_err(|error| format!("the log is not complete: {error}").into())
+}
+
+/// Returns the builder of an engine with these settings, and with a log in a directory.
+fn builder(
+    chosen: &[(String, String)],
+    directory: &Path,
+    log: Option<&Path>,
+) -> Result<Builder, Box<dyn Error>> {
+    let mut engine = Engine::builder().on_shutdown(end);
+    for (name, value) in chosen {
+        Settings::check_initial(name, value).map_err(|error| refusal(name, value, &error))?;
+        engine = match name.as_str() {
+            "databases" => engine.databases(value.parse()?),
+            // The log says whether there is one.
+            "appendonly" => engine,
+            _ => engine.setting(name, value),
+        };
+    }
+    engine = engine.setting("dir", directory.to_string_lossy());
+    match log {
+        Some(log) => durable::with_log(engine, log),
+        None => Ok(engine),
+    }
 }
 
 /// What SHUTDOWN has said of a last snapshot.
