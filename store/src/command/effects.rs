@@ -3,6 +3,7 @@
 use super::Commands;
 use crate::rdb::dump;
 use crate::resp::Args;
+use crate::server::SnapshotKind;
 use crate::value::Value;
 
 /// Kinds of keyspace events, as the setting `notify-keyspace-events` tells them apart.
@@ -43,11 +44,21 @@ pub struct Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SnapshotRequest {
     /// It only begins it.
-    Begin,
+    Begin(SnapshotKind),
     /// The session waits for its end.
     Wait,
     /// Then all values are made anew from their bytes, and the session waits for that.
     Reload,
+}
+
+impl SnapshotRequest {
+    /// Returns what the snapshot is for.
+    pub(crate) fn kind(self) -> SnapshotKind {
+        match self {
+            Self::Begin(kind) => kind,
+            Self::Wait | Self::Reload => SnapshotKind::File,
+        }
+    }
 }
 
 /// What a command changed, or all commands of a transaction.

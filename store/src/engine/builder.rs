@@ -217,8 +217,13 @@ impl Builder {
         };
         if let Some(open) = self.log {
             let inner = &engine.inner;
-            let log = open(rt, inner.server.settings.sync_policy(), &mut |units| inner.replay(rt, units))?;
+            let replay = Replay {
+                base: &mut |file| engine.load_base(file).map_err(Into::into),
+                units: &mut |units| inner.replay(rt, units),
+            };
+            let log = open(rt, inner.server.settings.sync_policy(), replay)?;
             inner.end_replay(rt).map_err(|_| OpenError::Interrupted)?;
+            inner.server.persistence.note_log_size(log.size());
             inner.server.log.get_or_init(|| log);
         }
         Ok(engine)

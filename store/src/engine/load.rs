@@ -63,6 +63,8 @@ type Skipped = (u64, u64);
 /// A load under way.
 struct Loader<'e> {
     inner: &'e Arc<Inner>,
+    /// What has expired then is left out. In ms since 1970.
+    now: u64,
     /// One for each shard.
     parcels: Vec<Parcel>,
     /// The tasks under way with the bytes that they have, the oldest first.
@@ -104,8 +106,24 @@ impl Engine {
         file: impl Read,
         mut tell: impl FnMut(LoadProgress),
     ) -> Result<LoadProgress, RdbError> {
+        self.load_at(file, Some(self.now()), &mut tell)
+    }
+
+    /// Loads the base of a log. Keys that have expired are loaded too: the log says what became of
+    /// them.
+    pub(super) fn load_base(&self, file: impl Read) -> Result<(), RdbError> {
+        self.load_at(file, None, &mut |_| {}).map(drop)
+    }
+
+    /// Loads a file. What has expired at a time is left out.
+    fn load_at(
+        &self,
+        file: impl Read,
+        now: Option<u64>,
+        tell: &mut dyn FnMut(LoadProgress),
+    ) -> Result<LoadProgress, RdbError> {
         let mut reader = RdbReader::new(file)?;
-        let mut loader = Loader::new(&self.inner);
+        let mut loader = Loader::new(&self.inner, now);
         let (mut record, mut told) = (Record::default(), 0);
         let read = loop {
             match reader.next(&mut record) {
@@ -135,9 +153,10 @@ impl Engine {
 }
 
 impl<'e> Loader<'e> {
-    fn new(inner: &'e Arc<Inner>) -> Self {
+    fn new(inner: &'e Arc<Inner>, now: Option<u64>) -> Self {
         Self {
             inner,
+            now: now.unwrap_or(0),
             parcels: inner.shards.iter().map(|_| Parcel::default()).collect(),
             tasks: VecDeque::new(),
             bytes_under_way: 0,
@@ -176,10 +195,10 @@ impl<'e> Loader<'e> {
     fn send(&mut self, number: usize) {
         let parcel = std::mem::take(&mut self.parcels[number]);
         let bytes = parcel.bytes.len();
-        let inner = self.inner.clone();
+        let (inner, now) = (self.inner.clone(), self.now);
         let object = &self.inner.shards[number];
         let task = self.inner.runtime.task(object.write());
-        let handle = task.submit(move |shard, cx| inner.insert(number, shard, &parcel, cx));
+        let handle = task.submit(move |shard, cx| inner.insert(number, shard, &parcel, now, cx));
         self.tasks.push_back((bytes, handle));
         self.bytes_under_way += bytes;
     }
@@ -233,10 +252,11 @@ impl Inner {
         number: usize,
         shard: &mut Shard,
         parcel: &Parcel,
+        now: u64,
         cx: &Context,
     ) -> Result<Skipped, RdbError> {
         let mut effects = Effects::new(self.server.log.get().is_some(), false);
-        let (now, limits) = (self.now(), self.server.settings.value_limits());
+        let limits = self.server.settings.value_limits();
         let mut keys = Keys::new(&self.layout, &self.versions, HeldShards::written(number, shard));
         let (mut rest, mut skipped) = (&parcel.bytes[..], (0, 0));
         for head in &parcel.heads {

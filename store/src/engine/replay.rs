@@ -5,6 +5,7 @@ use super::plan::Shards;
 use crate::command::{Call, Effects, Malformed, execute, resolve, visit_units};
 use crate::keyspace::{HeldShards, Keys};
 use crate::log::ReplayError;
+use crate::rdb::{RdbError, RdbErrorKind};
 use crate::resp::{Args, Protocol, Reply};
 use crate::session::Session;
 use std::sync::Arc;
@@ -22,6 +23,16 @@ struct Replayer<'v> {
 impl From<Malformed> for ReplayError {
     fn from(_: Malformed) -> Self {
         Self::Refused("its commands cannot be read".to_owned())
+    }
+}
+
+impl From<RdbError> for ReplayError {
+    fn from(error: RdbError) -> Self {
+        match error.kind {
+            RdbErrorKind::Io(error) => Self::Disk(error),
+            RdbErrorKind::Runtime(_) => Self::Interrupted,
+            kind => Self::Malformed(error.offset, kind.to_string()),
+        }
     }
 }
 

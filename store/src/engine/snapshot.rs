@@ -11,8 +11,8 @@ use super::engine::Inner;
 use crate::command::{Command, CommandError, Flags, SnapshotRequest};
 use crate::keyspace::{HeldShards, Keys, Shard};
 use crate::rdb::put_record;
-use crate::server::{SaveResult, Setting, Unblock};
-use crate::snapshot::{SnapshotFile, SnapshotOutput};
+use crate::server::{SaveResult, Server, Setting, SnapshotKind, Unblock};
+use crate::snapshot::{SnapshotFile, SnapshotOutput, SnapshotTarget};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -37,16 +37,34 @@ impl Engine {
     ///
     /// If the file cannot be written, the thread is a worker, or the runtime ends.
     pub fn save(&self) -> io::Result<()> {
+        self.take_snapshot(SnapshotKind::File)
+    }
+
+    /// Makes the log shorter and waits for that, as BGREWRITEAOF does without waiting: a snapshot
+    /// becomes the base of the log, and stands for all that was logged before its moment.
+    ///
+    /// # Errors
+    ///
+    /// If there is no log, the base cannot be written, the thread is a worker, or the runtime ends.
+    /// The log is as it was then, or has both.
+    pub fn rewrite_log(&self) -> io::Result<()> {
+        if self.log().is_none() {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "the store has no log"));
+        }
+        self.take_snapshot(SnapshotKind::Base)
+    }
+
+    fn take_snapshot(&self, kind: SnapshotKind) -> io::Result<()> {
         if !self.runtime().may_block() {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "a worker does not wait for a snapshot"));
         }
         loop {
-            let is_begun = self.inner.server.persistence.begin(self.now());
+            let is_begun = self.inner.server.persistence.begin(kind, self.now());
             let (promise, handle) = self.runtime().promise();
             let waiter = Box::new(move |result: &SaveResult| promise.fulfil(result.clone()));
             let is_waiting = self.inner.server.persistence.wait(waiter).is_ok();
             if is_begun {
-                self.inner.start_snapshot(self.runtime());
+                self.inner.start_snapshot(kind, self.runtime());
             }
             if is_waiting {
                 let result = handle.join().map_err(io::Error::other)?;
@@ -64,14 +82,31 @@ impl Engine {
         self.inner.versions.set_suspect();
     }
 
-    /// Begins a snapshot if one is due by the setting `save`. A timer is to call it.
+    /// Begins a snapshot if one is due by the setting `save`, or a base of the log if that has grown
+    /// much. A timer is to call it.
     pub fn save_if_due<S: Spawner>(&self, spawner: S) {
         let Inner { server, .. } = &*self.inner;
         let points = server.settings.text(Setting::Save);
         let (changes, now) = (server.statistics.changes(), self.now());
-        if server.persistence.is_due(&points, changes, now) && server.persistence.begin(now) {
-            self.inner.start_snapshot(spawner);
+        let kind = if server.persistence.is_due(&points, changes, now) {
+            SnapshotKind::File
+        } else if self.is_base_due(now) {
+            SnapshotKind::Base
+        } else {
+            return;
+        };
+        if server.persistence.begin(kind, now) {
+            self.inner.start_snapshot(kind, spawner);
         }
+    }
+
+    /// Returns true if the log has grown so much that a base is due.
+    fn is_base_due(&self, now: u64) -> bool {
+        let Server { settings, persistence, .. } = &self.inner.server;
+        let percent = settings.number(Setting::AutoAofRewritePercentage) as u64;
+        let least = settings.number(Setting::AutoAofRewriteMinSize) as u64;
+        let log = self.log().filter(|log| log.error().is_none());
+        log.is_some_and(|log| persistence.is_base_due(log.size(), percent, least, now))
     }
 }
 
@@ -88,26 +123,33 @@ impl Drop for StartGuard {
 
 impl Inner {
     /// Begins a snapshot, of which the server has noted that it begins.
-    pub(super) fn start_snapshot<S: Spawner>(self: &Arc<Self>, spawner: S) {
+    pub(super) fn start_snapshot<S: Spawner>(self: &Arc<Self>, kind: SnapshotKind, spawner: S) {
         let all = (0..self.shards.len()).map(|shard| (shard, false)).collect();
         let mut guard = StartGuard(Some(self.clone()));
         self.spawn_on(spawner, all, move |held, cx| {
             if let Some(inner) = guard.0.take() {
-                inner.begin_snapshot(&held, cx);
+                inner.begin_snapshot(kind, &held, cx);
             }
         });
     }
 
     /// Begins the snapshot at this moment: the task holds all shards.
-    fn begin_snapshot(self: Arc<Self>, held: &HeldShards<'_>, cx: &mut Context) {
+    fn begin_snapshot(self: Arc<Self>, kind: SnapshotKind, held: &HeldShards<'_>, cx: &mut Context) {
         let sizes = |database| {
             let counts = held.iter().map(|shard| shard.counts(database));
             counts.fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1))
         };
         let settings = &self.server.settings;
+        let target = match self.server.log.get().filter(|_| kind == SnapshotKind::Base) {
+            // What was changed before this moment is in earlier epochs.
+            Some(log) => SnapshotTarget::Base { log: log.clone(), epoch: log.begin_epoch() },
+            None => SnapshotTarget::File {
+                folder: PathBuf::from(settings.text(Setting::Dir)),
+                name: settings.text(Setting::DbFileName),
+            },
+        };
         let file = SnapshotFile {
-            folder: PathBuf::from(settings.text(Setting::Dir)),
-            name: settings.text(Setting::DbFileName),
+            target,
             begun_at: self.now(),
             sizes: (0..self.server.databases).map(sizes).collect(),
         };
@@ -132,6 +174,10 @@ impl Inner {
     /// Ends the snapshot, and tells what has waited for it.
     fn end_snapshot(&self, result: SaveResult) {
         self.versions.end(result.is_err());
+        let is_base = self.server.persistence.status().kind == SnapshotKind::Base && result.is_ok();
+        if let Some(log) = self.server.log.get().filter(|_| is_base) {
+            self.server.persistence.note_log_size(log.size());
+        }
         if self.server.persistence.status().is_ending {
             self.versions.set_suspect();
         }
@@ -144,7 +190,7 @@ impl Inner {
     pub(super) fn serve_saved(self: &Arc<Self>, request: SnapshotRequest, session: u64) {
         let inner = self.clone();
         let waiter = move |result: &SaveResult| match (request, result) {
-            (SnapshotRequest::Begin, _) => {}
+            (SnapshotRequest::Begin(_), _) => {}
             (SnapshotRequest::Reload, Ok(())) => inner.reload(session),
             (_, result) => inner.end_wait(session, Unblock::Saved(result.is_ok())),
         };

@@ -158,7 +158,7 @@ impl Turn {
                     Errand::Serve(serve) => self.before_next.push_back(serve),
                     Errand::Save { request, session } => {
                         inner.serve_saved(request, session);
-                        inner.start_snapshot(&mut *cx);
+                        inner.start_snapshot(request.kind(), &mut *cx);
                     }
                     Errand::StopWaiting { database, key, ticket } => {
                         stop_waiting(inner, database, key, ticket, cx);

@@ -1,5 +1,6 @@
 //! The handle of a log.
 
+use super::base::NewBase;
 use super::error::OpenError;
 use super::options::{Options, PolicySource, Recovered};
 use super::recovery::{Replay, recover};
@@ -116,6 +117,12 @@ impl Log {
     /// An error of the disk. The log goes on in the old file, unless the error is that of a sync.
     pub fn rotate(&self) -> io::Result<u64> {
         lock(&self.owner.writing).rotate()
+    }
+
+    /// Begins a base: a snapshot that stands for all epochs before one. When it is kept, they can be
+    /// removed.
+    pub(crate) fn create_base(&self) -> io::Result<Box<dyn NewBase>> {
+        lock(&self.owner.writing).create_base()
     }
 
     /// Removes the files that have no epoch from this one on.

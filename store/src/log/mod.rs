@@ -8,6 +8,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `handle` | [`Log`] |
+//! | `base` | a snapshot that stands for the epochs before one |
 //! | `options` | [`Options`]: how a log is made; what its recovery reports |
 //! | `error` | [`OpenError`]: why a log cannot be opened |
 //! | `lane` | the buffer of a worker, and the order of what several have |
@@ -18,6 +19,7 @@
 //! | `recovery` | what is done at the start |
 //! | `format` | the bytes of the files; those of units are in `command::Commands` |
 
+mod base;
 mod error;
 mod format;
 mod handle;
@@ -29,6 +31,7 @@ mod shared;
 mod waiting;
 mod writer;
 
+pub(crate) use base::NewBase;
 pub use error::OpenError;
 pub use handle::Log;
 pub(crate) use options::PolicySource;

@@ -1,11 +1,12 @@
 //! What a log does when it is opened: all that is whole is replayed, and a torn end is cut off.
 
+use super::base;
 use super::error::OpenError;
 use super::format::{SEGMENT_HEADER, SegmentHeader, claims_durable, split_batch};
 use super::options::{Cut, Options, Progress, Recovered};
 use super::segments::{Segment, Segments, create, first_of, name_of};
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind};
+use std::io::{self, BufReader, ErrorKind};
 use xtasking_storage::{Disk, File};
 
 /// Why units cannot be replayed.
@@ -13,12 +14,33 @@ use xtasking_storage::{Disk, File};
 pub(crate) enum ReplayError {
     /// They are not what the store can have written; why.
     Refused(String),
+    /// A base is not what it can have written; from which byte on, and why.
+    Malformed(u64, String),
+    /// A base cannot be read.
+    Disk(io::Error),
     /// The runtime has ended.
     Interrupted,
 }
 
-/// Replays units.
-pub(crate) type Replay<'a> = &'a mut dyn FnMut(Vec<u8>) -> Result<(), ReplayError>;
+impl ReplayError {
+    /// Returns the error of opening a log with this file, if it is what is at this byte.
+    fn at(self, name: &str, offset: u64) -> OpenError {
+        match self {
+            Self::Refused(why) => corrupt(name, offset, why),
+            Self::Malformed(offset, why) => corrupt(name, offset, why),
+            Self::Disk(error) => OpenError::at(name)(error),
+            Self::Interrupted => OpenError::Interrupted,
+        }
+    }
+}
+
+/// What a recovery does with what it reads.
+pub(crate) struct Replay<'a> {
+    /// Loads the base, if there is one.
+    pub(crate) base: &'a mut dyn FnMut(&mut dyn io::Read) -> Result<(), ReplayError>,
+    /// Replays units.
+    pub(crate) units: &'a mut dyn FnMut(Vec<u8>) -> Result<(), ReplayError>,
+}
 
 /// The bytes of units that are replayed together.
 const REPLAYED_AT_ONCE: usize = 1 << 20;
@@ -26,10 +48,10 @@ const REPLAYED_AT_ONCE: usize = 1 << 20;
 const CHUNK: usize = 1 << 20;
 
 /// A recovery under way.
-struct Recovery<'a, D: Disk> {
+struct Recovery<'a, 'r, D: Disk> {
     disk: &'a D,
     options: &'a mut Options,
-    replay: Replay<'a>,
+    replay: Replay<'r>,
     total: u64,
     found: Recovered,
 }
@@ -53,6 +75,7 @@ pub(super) fn recover<D: Disk + Clone>(
     replay: Replay<'_>,
 ) -> Result<(Segments<D>, Recovered), OpenError> {
     let mut recovery = Recovery { disk, options, replay, total: 0, found: Recovered::default() };
+    let old = recovery.load_base()?;
     let mut names = recovery.segments().map_err(OpenError::at(""))?;
     let first_epoch = recovery.options.first_epoch;
     recovery.found.last_epoch = first_epoch.saturating_sub(1);
@@ -81,7 +104,7 @@ pub(super) fn recover<D: Disk + Clone>(
             closed.insert(first, read.whole as u64);
         }
     }
-    remove(disk, unused.into_keys().map(name_of))?;
+    remove(disk, unused.into_keys().map(name_of).chain(old))?;
     let current = match current {
         Some(read) => recovery.write_anew(&read)?,
         None => {
@@ -118,7 +141,23 @@ fn read_all(file: &impl File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-impl<D: Disk> Recovery<'_, D> {
+impl<D: Disk> Recovery<'_, '_, D> {
+    /// Loads the newest base, which says from which epoch on units are replayed. Returns the names
+    /// of those that are not needed.
+    fn load_base(&mut self) -> Result<Vec<String>, OpenError> {
+        let names = self.disk.list().map_err(OpenError::at(""))?;
+        let newest = names.iter().filter_map(|name| base::epoch_of(name)).max();
+        let is_old = |name: &String| base::epoch_of(name).is_some_and(|epoch| Some(epoch) != newest);
+        let old = names.iter().filter(|name| is_old(name) || *name == base::NEW).cloned().collect();
+        let Some(epoch) = newest.filter(|epoch| *epoch >= self.options.first_epoch) else { return Ok(old) };
+        let name = base::name_of(epoch);
+        let file = self.disk.open(&name).map_err(OpenError::at(&name))?;
+        let mut reader = BufReader::with_capacity(CHUNK, base::Reader::new(file));
+        (self.replay.base)(&mut reader).map_err(|error| error.at(&name, 0))?;
+        self.options.first_epoch = epoch;
+        Ok(old)
+    }
+
     /// Returns the lengths of the segments by their first epochs.
     fn segments(&self) -> io::Result<BTreeMap<u64, u64>> {
         let names = self.disk.list()?;
@@ -194,10 +233,7 @@ impl<D: Disk> Recovery<'_, D> {
 
     fn replay_units(&mut self, units: Vec<u8>, name: &str, at: usize) -> Result<(), OpenError> {
         if !units.is_empty() {
-            (self.replay)(units).map_err(|error| match error {
-                ReplayError::Interrupted => OpenError::Interrupted,
-                ReplayError::Refused(why) => corrupt(name, at as u64, why),
-            })?;
+            (self.replay.units)(units).map_err(|error| error.at(name, at as u64))?;
         }
         let progress = Progress { done: self.found.bytes, total: self.total };
         if let Some(tell) = &mut self.options.progress {

@@ -1,5 +1,6 @@
 //! The files of a log, and the one that is written.
 
+use super::base;
 use super::format::{BATCH_HEADER, BatchHeader, SEGMENT_HEADER, SegmentHeader};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -11,12 +12,22 @@ const PREFIX: &str = "log-";
 
 /// Returns the name of the segment whose epochs are not below `first`.
 pub(super) fn name_of(first: u64) -> String {
-    format!("{PREFIX}{first:020}")
+    numbered(PREFIX, first)
 }
 
 /// Returns the first epoch of the segment of this name; `None` if it is no segment.
 pub(super) fn first_of(name: &str) -> Option<u64> {
-    let digits = name.strip_prefix(PREFIX).filter(|digits| digits.len() == 20)?;
+    number_of(PREFIX, name)
+}
+
+/// Returns a name with a number, so that names are in the order of their numbers.
+pub(super) fn numbered(prefix: &str, number: u64) -> String {
+    format!("{prefix}{number:020}")
+}
+
+/// Returns the number in such a name.
+pub(super) fn number_of(prefix: &str, name: &str) -> Option<u64> {
+    let digits = name.strip_prefix(prefix).filter(|digits| digits.len() == 20)?;
     digits.bytes().all(|digit| digit.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }
 
@@ -140,7 +151,7 @@ impl<D: Disk> Segments<D> {
         self.closed.values().sum::<u64>() + self.current.len
     }
 
-    /// Removes the segments that have no epoch from `epoch` on.
+    /// Removes the segments that have no epoch from `epoch` on, and the bases that stand for less.
     pub fn remove_before(&mut self, epoch: u64) -> io::Result<()> {
         loop {
             let mut firsts = self.closed.keys().copied().chain([self.current.header.first]);
@@ -148,6 +159,10 @@ impl<D: Disk> Segments<D> {
             let Some(oldest) = oldest.filter(|oldest| self.closed.contains_key(oldest)) else { break };
             self.disk.remove(&name_of(oldest))?;
             self.closed.remove(&oldest);
+        }
+        let names = self.disk.list()?;
+        for name in names.iter().filter(|name| base::epoch_of(name).is_some_and(|base| base < epoch)) {
+            self.disk.remove(name)?;
         }
         self.disk.sync_names()
     }

@@ -1,5 +1,6 @@
 //! Writes what the workers have appended.
 
+use super::base::{self, NewBase};
 use super::lane::{Part, merge};
 use super::options::SyncPolicy;
 use super::segments::{Batch, Segments};
@@ -26,8 +27,11 @@ pub(super) trait Flush: Send {
     /// Begins a segment, and returns its first epoch.
     fn rotate(&mut self) -> io::Result<u64>;
 
-    /// Removes the segments that have no epoch from `epoch` on.
+    /// Removes the segments that have no epoch from `epoch` on, and the bases that stand for less.
     fn remove_before(&mut self, epoch: u64) -> io::Result<()>;
+
+    /// Begins a base.
+    fn create_base(&mut self) -> io::Result<Box<dyn NewBase>>;
 }
 
 /// In place of the writer of a log that was closed.
@@ -45,6 +49,10 @@ impl Flush for Closed {
     }
 
     fn remove_before(&mut self, _: u64) -> io::Result<()> {
+        Err(io::Error::other("the log is closed"))
+    }
+
+    fn create_base(&mut self) -> io::Result<Box<dyn NewBase>> {
         Err(io::Error::other("the log is closed"))
     }
 }
@@ -179,7 +187,7 @@ impl<D: Disk> Writer<D> {
     }
 }
 
-impl<D: Disk> Flush for Writer<D> {
+impl<D: Disk + Clone + 'static> Flush for Writer<D> {
     fn step(&mut self) {
         let now = self.shared.now();
         if self.collect_and_write(now) {
@@ -225,5 +233,9 @@ impl<D: Disk> Flush for Writer<D> {
         let removed = self.segments.remove_before(epoch);
         self.shared.set_size(self.segments.size());
         removed
+    }
+
+    fn create_base(&mut self) -> io::Result<Box<dyn NewBase>> {
+        base::create(self.segments.disk.clone())
     }
 }

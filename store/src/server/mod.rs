@@ -26,7 +26,7 @@ pub(crate) use clients::CloseHook;
 pub(crate) use clients::Ended;
 pub use clients::{ClientInfo, ClientState, Clients, Unblock};
 pub(crate) use persistence::SaveResult;
-pub use persistence::{Persistence, PersistenceStatus};
+pub use persistence::{Persistence, PersistenceStatus, SnapshotKind};
 pub use settings::{Setting, SettingError, SettingKind, SettingSpec, Settings};
 pub use statistics::{CommandCounts, KeyCounts, Statistics};
 

@@ -11,6 +11,16 @@ pub(crate) type SaveWaiter = Box<dyn FnOnce(&SaveResult) + Send>;
 /// The time after a snapshot that has failed in which none is due, in ms.
 const PAUSE_AFTER_FAILURE: u64 = 5000;
 
+/// What a snapshot is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SnapshotKind {
+    /// A file of its own: BGSAVE.
+    #[default]
+    File,
+    /// The base of the log, which makes the log shorter: BGREWRITEAOF.
+    Base,
+}
+
 /// The snapshots of a store, as INFO shows them.
 pub struct Persistence(Mutex<State>);
 
@@ -29,6 +39,14 @@ struct State {
 pub struct PersistenceStatus {
     /// When the snapshot was begun that is taken now.
     pub begun_at: Option<u64>,
+    /// What that snapshot is for.
+    pub kind: SnapshotKind,
+    /// Whether the last base of the log could not be written.
+    pub base_has_failed: bool,
+    /// How long the last base took, in ms.
+    pub last_base_duration: Option<u64>,
+    /// The bytes of the log after the last base, or at the start.
+    pub log_size: u64,
     /// When the last one that succeeded was done; the start of the store before any.
     pub last_save: u64,
     /// Whether the last one has failed.
@@ -64,11 +82,12 @@ impl Persistence {
     }
 
     /// Notes that a snapshot begins. Returns false if one is taken already.
-    pub(crate) fn begin(&self, now: u64) -> bool {
+    pub(crate) fn begin(&self, kind: SnapshotKind, now: u64) -> bool {
         let mut state = self.lock();
         let is_free = state.status.begun_at.is_none();
         if is_free {
             state.status.begun_at = Some(now);
+            state.status.kind = kind;
         }
         is_free
     }
@@ -94,14 +113,37 @@ impl Persistence {
         let changes = state.changes_of_running;
         state.ended_at = now;
         let status = &mut state.status;
-        status.last_duration = status.begun_at.take().map(|begun| now.saturating_sub(begun));
-        status.has_failed = result.is_err();
+        let duration = status.begun_at.take().map(|begun| now.saturating_sub(begun));
+        if status.kind == SnapshotKind::Base {
+            (status.last_base_duration, status.base_has_failed) = (duration, result.is_err());
+            return std::mem::take(&mut state.waiting);
+        }
+        (status.last_duration, status.has_failed) = (duration, result.is_err());
         if result.is_ok() {
             status.last_save = now;
             status.saves += 1;
             status.saved_changes = changes;
         }
         std::mem::take(&mut state.waiting)
+    }
+
+    /// Notes the bytes of the log, from which its growth is counted.
+    pub(crate) fn note_log_size(&self, bytes: u64) {
+        self.lock().status.log_size = bytes;
+    }
+
+    /// Returns true if the log has grown by so many percent, and to so many bytes, since its last
+    /// base.
+    pub(crate) fn is_base_due(&self, bytes: u64, percent: u64, least: u64, now: u64) -> bool {
+        let state = self.lock();
+        let status = &state.status;
+        let is_pause = status.base_has_failed && now < state.ended_at + PAUSE_AFTER_FAILURE;
+        let grown = bytes.saturating_sub(status.log_size);
+        status.begun_at.is_none()
+            && !is_pause
+            && percent > 0
+            && bytes >= least
+            && grown.saturating_mul(100) >= status.log_size.saturating_mul(percent)
     }
 
     /// Notes that a file was loaded.
@@ -158,13 +200,13 @@ mod tests {
         assert!(persistence.is_due(points, 1000, 21_000));
         assert!(!persistence.is_due(points, 99, 71_000));
         assert!(persistence.is_due(points, 100, 71_000));
-        assert!(persistence.begin(71_000));
-        assert!(!persistence.begin(71_000) && !persistence.is_due(points, 100, 71_000));
+        assert!(persistence.begin(SnapshotKind::File, 71_000));
+        assert!(!persistence.begin(SnapshotKind::File, 71_000) && !persistence.is_due(points, 100, 71_000));
         persistence.note_moment(150);
         persistence.end(72_000, &Err("full".to_owned()));
         assert!(persistence.status().has_failed);
         assert!(!persistence.is_due(points, 200, 76_000), "too early after a failure");
-        assert!(persistence.is_due(points, 200, 77_000) && persistence.begin(77_000));
+        assert!(persistence.is_due(points, 200, 77_000) && persistence.begin(SnapshotKind::File, 77_000));
         persistence.note_moment(180);
         persistence.end(78_000, &Ok(()));
         assert_eq!((persistence.status().last_save, persistence.status().saved_changes), (78_000, 180));

@@ -1,19 +1,15 @@
 //! Writes the file of a snapshot: to a temporary name, synced, then renamed.
 
 use super::output::{Message, SnapshotOutput};
+use super::target::{NewFile, SnapshotTarget};
 use crate::rdb::RdbWriter;
-use std::fs::{self, File};
 use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 
 /// What is known of a snapshot when its file is begun.
 #[derive(Clone, Debug)]
 pub(crate) struct SnapshotFile {
-    /// The directory.
-    pub(crate) folder: PathBuf,
-    /// The file's name in it.
-    pub(crate) name: String,
+    pub(crate) target: SnapshotTarget,
     /// In ms since 1970.
     pub(crate) begun_at: u64,
     /// The number of keys of each database, and of those that expire.
@@ -21,10 +17,6 @@ pub(crate) struct SnapshotFile {
 }
 
 impl SnapshotFile {
-    fn temporary(&self) -> PathBuf {
-        self.folder.join(format!("temp-{}.rdb", std::process::id()))
-    }
-
     /// Writes all that comes until the end. The file is there when this returns, also after a loss
     /// of power; after an error the one before it is.
     pub(crate) fn write(
@@ -59,14 +51,13 @@ impl SnapshotFile {
             (Err(error), _) => Err(error),
         };
         if ended.is_err() {
-            // It may not even be there.
-            _ = fs::remove_file(self.temporary());
+            self.target.discard();
         }
         ended
     }
 
-    fn begin(&self) -> io::Result<RdbWriter<File>> {
-        let mut writer = RdbWriter::new(File::create(self.temporary())?);
+    fn begin(&self) -> io::Result<RdbWriter<NewFile>> {
+        let mut writer = RdbWriter::new(self.target.begin()?);
         writer.origin(self.begun_at)?;
         for (database, &(keys, expiring)) in self.sizes.iter().enumerate().filter(|(_, sizes)| sizes.0 > 0) {
             writer.select(database)?;
@@ -75,21 +66,7 @@ impl SnapshotFile {
         Ok(writer)
     }
 
-    fn end(&self, writer: RdbWriter<File>) -> io::Result<()> {
-        writer.finish()?.sync_all()?;
-        fs::rename(self.temporary(), self.folder.join(&self.name))?;
-        sync_names(&self.folder)
+    fn end(&self, writer: RdbWriter<NewFile>) -> io::Result<()> {
+        self.target.keep(writer.finish()?)
     }
-}
-
-/// Syncs the names of a directory, so that a renamed file has its new name after a loss of power.
-#[cfg(unix)]
-fn sync_names(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
-}
-
-/// Other systems have no such call.
-#[cfg(not(unix))]
-fn sync_names(_: &Path) -> io::Result<()> {
-    Ok(())
 }

@@ -79,13 +79,23 @@ impl Lives {
         (0..turns).for_each(|_| rt.task(()).submit(|(), _| ()).join().expect("a task"));
     }
 
+    /// Begins the log anew with a base. Nothing else uses the disk meanwhile.
+    fn rewrite(rt: &Runtime, engine: &Engine) {
+        let reply = engine.client().run(["BGREWRITEAOF"]).expect("a reply");
+        assert_eq!(reply[0], b'+', "{}", reply.escape_ascii());
+        while engine.server().persistence.status().begun_at.is_some() {
+            Self::run_tasks(rt, 1);
+        }
+    }
+
     /// Lives until the disk fails for good, or it was enough.
     fn live(&mut self, rt: &Runtime, engine: &Engine) {
         self.clients.connect(engine);
         for _ in 0..self.random.below(STEPS) {
-            match self.random.below(10) {
-                0..6 => self.clients.send(rt, engine, &mut self.random, &self.clock),
-                6 => self.advance(400),
+            match self.random.below(20) {
+                0..12 => self.clients.send(rt, engine, &mut self.random, &self.clock),
+                12 | 13 => self.advance(400),
+                14 => Self::rewrite(rt, engine),
                 _ => engine.log().expect("a log").flush(),
             }
             Self::run_tasks(rt, self.random.below(3));

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `life` | a store on a disk that fails, from its start to its end |
 //! | `clients` | what its clients send, and what was promised to them |
+//! | `base` | a log with a base |
 //! | `files` | files that are torn, corrupt or missing |
 //! | `failures` | a disk that is full, or fails |
 //! | `waits` | which replies wait for the disk, and how long |
@@ -12,6 +13,7 @@
 //! | `threads` | many threads, and a power cut |
 //! | `process` | the program, which is killed |
 
+mod base;
 mod clients;
 mod failures;
 mod files;

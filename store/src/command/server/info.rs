@@ -1,7 +1,7 @@
 //! INFO: the state of the server, as fields that exporters read.
 
 use super::super::{Call, CommandResult};
-use crate::server::{KeyCounts, REDIS_VERSION};
+use crate::server::{KeyCounts, REDIS_VERSION, SnapshotKind};
 use std::fmt::Write;
 
 /// Writes the fields of a section.
@@ -92,9 +92,11 @@ fn persistence(call: &mut Call<'_, '_>, text: &mut String) {
     let status = call.server.persistence.status();
     let changes = call.server.statistics.changes() - status.saved_changes;
     let seconds = |time: Option<u64>| time.map_or(-1, |time| (time / 1000) as i64);
-    let running = status.begun_at.map(|begun| call.now().saturating_sub(begun));
+    let of_kind = |kind| status.begun_at.filter(|_| status.kind == kind);
+    let [running, rewriting] = [SnapshotKind::File, SnapshotKind::Base]
+        .map(|kind| of_kind(kind).map(|begun| call.now().saturating_sub(begun)));
     field(text, format_args!("rdb_changes_since_last_save:{changes}"));
-    field(text, format_args!("rdb_bgsave_in_progress:{}", i32::from(status.begun_at.is_some())));
+    field(text, format_args!("rdb_bgsave_in_progress:{}", i32::from(running.is_some())));
     field(text, format_args!("rdb_last_save_time:{}", status.last_save / 1000));
     let outcome = if status.has_failed { "err" } else { "ok" };
     field(text, format_args!("rdb_last_bgsave_status:{outcome}"));
@@ -106,15 +108,18 @@ fn persistence(call: &mut Call<'_, '_>, text: &mut String) {
     let Some(log) = call.server.log.get() else { return field(text, format_args!("aof_enabled:0")) };
     let error = log.error();
     field(text, format_args!("aof_enabled:1"));
-    field(text, format_args!("aof_rewrite_in_progress:0"));
+    field(text, format_args!("aof_rewrite_in_progress:{}", i32::from(rewriting.is_some())));
     field(text, format_args!("aof_rewrite_scheduled:0"));
-    field(text, format_args!("aof_last_bgrewrite_status:ok"));
+    let outcome = if status.base_has_failed { "err" } else { "ok" };
+    field(text, format_args!("aof_last_bgrewrite_status:{outcome}"));
+    field(text, format_args!("aof_last_rewrite_time_sec:{}", seconds(status.last_base_duration)));
+    field(text, format_args!("aof_current_rewrite_time_sec:{}", seconds(rewriting)));
     field(text, format_args!("aof_last_write_status:{}", if error.is_none() { "ok" } else { "err" }));
     if let Some(error) = error {
         field(text, format_args!("aof_last_write_error:{}", error.replace(['\r', '\n'], " ")));
     }
     field(text, format_args!("aof_current_size:{}", log.size()));
-    field(text, format_args!("aof_base_size:{}", log.recovered().bytes));
+    field(text, format_args!("aof_base_size:{}", status.log_size));
     field(text, format_args!("aof_pending_rewrite:0"));
     field(text, format_args!("aof_buffer_length:{}", log.backlog()));
 }

@@ -139,6 +139,9 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::new("bgsave", -1, persistence::bgsave)
         .flags(&[Flags::ADMIN, Flags::NOSCRIPT, Flags::NO_ASYNC_LOADING])
         .doc("server", "1.0.0", "O(1)", "Asynchronously save the dataset to disk"),
+    Command::new("bgrewriteaof", 1, persistence::bgrewriteaof)
+        .flags(&[Flags::ADMIN, Flags::NOSCRIPT, Flags::NO_ASYNC_LOADING])
+        .doc("server", "1.0.0", "O(1)", "Asynchronously rewrite the append-only file to disk"),
     Command::new("lastsave", 1, persistence::lastsave)
         .flags(&[Flags::LOADING, Flags::STALE, Flags::FAST])
         .categories(&["admin", "dangerous"])

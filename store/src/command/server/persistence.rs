@@ -1,13 +1,17 @@
-//! SAVE, BGSAVE and LASTSAVE.
+//! SAVE, BGSAVE, BGREWRITEAOF and LASTSAVE.
 
 use super::super::{Block, Call, CommandError, CommandResult, NullReply, Outcome, SnapshotRequest};
+use crate::server::SnapshotKind;
 
 const IN_PROGRESS: CommandError = CommandError::fixed("ERR Background save already in progress");
+const REWRITING: CommandError =
+    CommandError::fixed("ERR Background append only file rewriting already in progress");
 
 /// Asks for a snapshot.
 fn request(call: &mut Call<'_, '_>, request: SnapshotRequest) -> Result<(), CommandError> {
-    if !call.server.persistence.begin(call.now()) {
-        return Err(IN_PROGRESS);
+    if !call.server.persistence.begin(request.kind(), call.now()) {
+        let is_base = call.server.persistence.status().kind == SnapshotKind::Base;
+        return Err(if is_base { REWRITING } else { IN_PROGRESS });
     }
     call.effects.request_snapshot(request);
     Ok(())
@@ -32,8 +36,18 @@ pub(super) fn bgsave(call: &mut Call<'_, '_>) -> CommandResult {
         2 if call.args.is(1, "schedule") => {}
         _ => return Err(CommandError::SYNTAX),
     }
-    request(call, SnapshotRequest::Begin)?;
+    request(call, SnapshotRequest::Begin(SnapshotKind::File))?;
     call.reply.simple("Background saving started");
+    call.done()
+}
+
+/// Begins to make the log shorter.
+pub(super) fn bgrewriteaof(call: &mut Call<'_, '_>) -> CommandResult {
+    if call.server.log.get().is_none() {
+        return Err(CommandError::fixed("ERR There is no log: the setting appendonly is no"));
+    }
+    request(call, SnapshotRequest::Begin(SnapshotKind::Base))?;
+    call.reply.simple("Background append only file rewriting started");
     call.done()
 }
 
