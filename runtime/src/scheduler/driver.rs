@@ -134,14 +134,17 @@ impl Driver {
 
     /// Drives the worker until the runtime stops, or is resized to fewer workers.
     pub fn run(mut self) {
-        let mut probes = 0;
+        let (mut probes, mut spin_limit) = (0, SPIN_LIMIT);
         // A stand-in gives way between any two tasks.
         let max_tasks = if self.is_stand_in { 1 } else { BURST };
         loop {
             match self.step(max_tasks) {
                 Progress::Ran(_) => probes = 0,
                 Progress::Stopped => return,
-                Progress::Idle if probes < self.spin_limit() && !self.shared.platform.is_oversubscribed() => {
+                Progress::Idle if probes < spin_limit && !self.shared.platform.is_oversubscribed() => {
+                    if probes == 0 {
+                        spin_limit = self.spin_limit();
+                    }
                     probes += 1;
                     if probes > EAGER_PROBES {
                         if probes.is_multiple_of(YIELD_INTERVAL) {

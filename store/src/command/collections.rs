@@ -23,7 +23,7 @@ impl Call<'_, '_> {
     pub(super) fn shrunk(&mut self, class: EventClass, event: &'static str, key: &[u8], is_empty: bool) {
         self.changed(class, event, key);
         if is_empty {
-            self.keys.remove(key);
+            self.keys.delete(key);
             self.changed(EventClass::Generic, "del", key);
         }
     }
@@ -41,7 +41,7 @@ impl Call<'_, '_> {
         if len > 0 {
             self.keys.put(key, value);
             self.changed(class, event, key);
-        } else if self.keys.remove(key).is_some() {
+        } else if self.keys.delete(key) {
             self.changed(EventClass::Generic, "del", key);
         }
         self.count(len)

@@ -163,6 +163,7 @@ impl Effects {
         self.commands.clear();
         self.events.clear();
         self.changes = 0;
+        self.snapshot = None;
     }
 
     /// Returns true if there is nothing to tell.

@@ -30,7 +30,9 @@ impl Command {
     #[inline]
     pub(crate) fn find_after(&'static self, args: Args<'_>) -> Option<&'static Command> {
         let is_named = args.get(0).is_some_and(|name| name.eq_ignore_ascii_case(self.name.as_bytes()));
-        let is_same = is_named && self.subcommands.is_empty() && self.accepts(args.len());
+        // The name of a subcommand has that of its container, and no request does.
+        let is_command = self.subcommands.is_empty() && !self.name.contains('|');
+        let is_same = is_named && is_command && self.accepts(args.len());
         if is_same { Some(self) } else { resolve(args).ok() }
     }
 }

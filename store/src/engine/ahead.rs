@@ -87,16 +87,21 @@ impl<'k> Ahead<'k> {
         }
     }
 
-    /// Begins to fetch what the requests will touch. A shard that is not free is left out.
+    /// Begins to fetch what the requests will touch. At a shard that is not free it ends: to wait
+    /// for it would take longer than it saves.
     fn fetch(&self, database: usize, cx: &mut Context) {
         let keys = || self.requests.iter().filter_map(|known| known.key);
         for key in keys() {
             let shard = cx.task(self.shards[key.shard].read());
-            _ = shard.try_call(|shard| shard.lines(database, key.hash).fetch());
+            if shard.try_call(|shard| shard.lines(database, key.hash).fetch()).is_err() {
+                return;
+            }
         }
         for key in keys() {
             let shard = cx.task(self.shards[key.shard].read());
-            _ = shard.try_call(|shard| shard.lines_of_entry(database, key.hash).fetch());
+            if shard.try_call(|shard| shard.lines_of_entry(database, key.hash).fetch()).is_err() {
+                return;
+            }
         }
     }
 }

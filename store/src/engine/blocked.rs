@@ -144,6 +144,7 @@ impl Inner {
             let mut turn = Turn::new(&inner, cx.worker());
             Body::new(&inner, &mut turn, held).end_wait(parked, how);
             turn.settle(&inner, cx);
+            turn.count(&inner);
             serve_in_order(&inner, turn.take_before_next(), None, cx);
         });
     }

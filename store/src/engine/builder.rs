@@ -7,7 +7,7 @@ use crate::command::Effects;
 use crate::keyspace::{Layout, Shard, Versions};
 use crate::log::{Log, OpenError, Options, PolicySource, Replay};
 use crate::server::{
-    Channels, Clients, CloseHook, LastSnapshot, MessageHook, Persistence, Server, Setting, Settings,
+    Channels, Clients, CloseHook, MessageHook, Persistence, Server, Setting, Settings, Shutdown,
     ShutdownHook, Statistics,
 };
 use std::fmt;
@@ -115,9 +115,9 @@ impl Builder {
         self
     }
 
-    /// Sets a function that begins to end the program: SHUTDOWN calls it, and says whether a
-    /// snapshot is wanted before. Default: SHUTDOWN is refused.
-    pub fn on_shutdown(mut self, end: impl Fn(LastSnapshot) + Send + Sync + 'static) -> Self {
+    /// Sets a function that begins to end the program: SHUTDOWN calls it, and says how. Default:
+    /// SHUTDOWN is refused.
+    pub fn on_shutdown(mut self, end: impl Fn(Shutdown) + Send + Sync + 'static) -> Self {
         self.on_shutdown = Some(ShutdownHook(Box::new(end)));
         self
     }
@@ -221,7 +221,12 @@ impl Builder {
                 base: &mut |file| engine.load_base(file).map_err(Into::into),
                 units: &mut |units| inner.replay(rt, units),
             };
-            let log = open(rt, inner.server.settings.sync_policy(), replay)?;
+            // What was logged is replayed, whatever is allowed now.
+            let settings = &inner.server.settings;
+            let longest = settings.number(Setting::ProtoMaxBulkLen);
+            settings.store_number(Setting::ProtoMaxBulkLen as usize, i64::MAX);
+            let log = open(rt, settings.sync_policy(), replay)?;
+            settings.store_number(Setting::ProtoMaxBulkLen as usize, longest);
             inner.end_replay(rt).map_err(|_| OpenError::Interrupted)?;
             inner.server.persistence.note_log_size(log.size());
             inner.server.log.get_or_init(|| log);

@@ -15,13 +15,11 @@ impl Calls {
     /// Counts a call.
     #[inline]
     pub(super) fn add(&mut self, command: &'static str, has_failed: bool) {
-        let is_last = self.by_name.last().is_some_and(|(last, _)| std::ptr::eq(*last, command));
-        if !is_last {
-            self.by_name.push((command, CommandCounts::default()));
-        }
-        if let Some((_, counts)) = self.by_name.last_mut() {
-            counts.calls += 1;
-            counts.failed += u64::from(has_failed);
+        let known = self.by_name.iter_mut().rev().find(|(name, _)| std::ptr::eq(*name, command));
+        let counts = CommandCounts { calls: 1, failed: u64::from(has_failed), ..CommandCounts::default() };
+        match known {
+            Some((_, sum)) => *sum += counts,
+            None => self.by_name.push((command, counts)),
         }
     }
 

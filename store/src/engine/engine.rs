@@ -122,6 +122,8 @@ impl Engine {
         session.unsubscribe_all(&self.inner.server.channels);
         session.transaction = None;
         if !session.watched.is_empty() {
+            // Else nothing would run.
+            session.is_closing = false;
             self.submit(spawner, session, Requests::one(["UNWATCH"]), |_, _| {});
         }
     }

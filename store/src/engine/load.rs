@@ -60,6 +60,22 @@ struct Head {
 /// What a task has not loaded: expired and empty keys.
 type Skipped = (u64, u64);
 
+/// As long as this lives no snapshot is due: it would have a part of the file.
+struct Loading<'e>(&'e Inner);
+
+impl<'e> Loading<'e> {
+    fn begin(inner: &'e Inner) -> Self {
+        inner.server.persistence.note_loading(true);
+        Self(inner)
+    }
+}
+
+impl Drop for Loading<'_> {
+    fn drop(&mut self) {
+        self.0.server.persistence.note_loading(false);
+    }
+}
+
 /// A load under way.
 struct Loader<'e> {
     inner: &'e Arc<Inner>,
@@ -123,6 +139,7 @@ impl Engine {
         tell: &mut dyn FnMut(LoadProgress),
     ) -> Result<LoadProgress, RdbError> {
         let mut reader = RdbReader::new(file)?;
+        let _loading = Loading::begin(&self.inner);
         let mut loader = Loader::new(&self.inner, now);
         let (mut record, mut told) = (Record::default(), 0);
         let read = loop {
@@ -187,6 +204,7 @@ impl<'e> Loader<'e> {
     fn wait_for_log(&self) {
         let Some(log) = self.inner.server.log.get() else { return };
         while log.backlog() > BYTES_UNDER_WAY && log.error().is_none() {
+            log.flush();
             thread::sleep(Duration::from_millis(1));
         }
     }

@@ -70,7 +70,7 @@ impl<'v> Body<'v> {
                 return Err(CommandError::NOT_IN_TRANSACTION);
             }
             if self.keys.version_word().is_suspect() {
-                self.inner.check_saving(command)?;
+                self.inner.check_saving(command, session)?;
             }
             self.inner.check_writable(command, session)?;
             Ok(command)

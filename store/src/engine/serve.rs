@@ -150,6 +150,7 @@ impl Serve {
             serve_key(&mut body, self.database, &self.key);
             serve_ready(&mut body);
             turn.settle(&own, cx);
+            turn.count(&own);
             let mut next = turn.take_before_next();
             next.append(&mut rest);
             serve_in_order(&own, next, batch, cx);

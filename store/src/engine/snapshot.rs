@@ -8,10 +8,11 @@
 use super::Engine;
 use super::batch::Batch;
 use super::engine::Inner;
-use crate::command::{Command, CommandError, Flags, SnapshotRequest};
+use crate::command::{Command, CommandError, Flags, SnapshotRequest, resolve};
 use crate::keyspace::{HeldShards, Keys, Shard};
 use crate::rdb::put_record;
 use crate::server::{SaveResult, Server, Setting, SnapshotKind, Unblock};
+use crate::session::Session;
 use crate::snapshot::{SnapshotFile, SnapshotOutput, SnapshotTarget};
 use std::io;
 use std::path::PathBuf;
@@ -82,8 +83,13 @@ impl Engine {
         self.inner.versions.set_suspect();
     }
 
-    /// Begins a snapshot if one is due by the setting `save`, or a base of the log if that has grown
-    /// much. A timer is to call it.
+    /// Accepts commands that write again, as the store does not end.
+    pub fn accept_writes(&self) {
+        self.inner.server.persistence.note_going_on();
+    }
+
+    /// Begins a snapshot if one is due by the setting `save`, or a base of the log if that has
+    /// grown much. A timer is to call it.
     pub fn save_if_due<S: Spawner>(&self, spawner: S) {
         let Inner { server, .. } = &*self.inner;
         let points = server.settings.text(Setting::Save);
@@ -224,8 +230,20 @@ impl Inner {
     }
 
     /// Checks whether a command may run although the last snapshot has failed, or the store ends.
+    /// A transaction that writes is aborted if it may not.
     #[cold]
-    pub(super) fn check_saving(&self, command: &Command) -> Result<(), CommandError> {
+    pub(super) fn check_saving(&self, command: &Command, session: &mut Session) -> Result<(), CommandError> {
+        if let Some(transaction) = session.transaction.as_mut().filter(|_| command.name == "exec") {
+            let requests = &transaction.requests;
+            let refuses = |index| {
+                resolve(requests.args(index)).is_ok_and(|command| self.check_saving_of(command).is_err())
+            };
+            transaction.is_aborted |= (0..requests.len()).any(refuses);
+        }
+        self.check_saving_of(command)
+    }
+
+    fn check_saving_of(&self, command: &Command) -> Result<(), CommandError> {
         let (status, settings) = (self.server.persistence.status(), &self.server.settings);
         if status.is_ending && command.flags.has(Flags::WRITE) {
             return Err(CommandError::fixed("ERR the server is shutting down"));

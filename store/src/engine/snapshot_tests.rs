@@ -286,3 +286,33 @@ fn writers_go_on_when_the_snapshot_ends_meanwhile() {
     SnapshotOutput::finish(&receiver);
     handle.join().unwrap();
 }
+
+#[test]
+fn a_request_for_a_snapshot_begins_one_whatever_follows_it() {
+    let rt = Runtime::builder().workers(2).build().unwrap();
+    let folder = Folder::new();
+    let engine = engine(&rt, &folder, 1);
+    let mut requests = Requests::default();
+    let pipeline: [&[&str]; 6] =
+        [&["MULTI"], &["BGSAVE"], &["SET", "a", "1"], &["EXEC"], &["SET", "b", "2"], &["SET", "c", "3"]];
+    pipeline.into_iter().for_each(|request| requests.push(request));
+    let replies = engine.client().run_all(requests).unwrap();
+    assert!(replies.ends_with(b"+OK\r\n+OK\r\n"), "{}", replies.escape_ascii());
+    wait(&rt, &engine);
+    let status = engine.server().persistence.status();
+    assert_eq!((status.saves, status.has_failed), (1, false));
+}
+
+#[test]
+fn a_transaction_that_writes_is_aborted_when_writes_are_refused_meanwhile() {
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    let engine = Engine::builder().shards(4).build(&rt);
+    let mut client = engine.client();
+    assert_eq!(run(&mut client, "MULTI"), "+OK\r\n");
+    assert_eq!(run(&mut client, "SET key 1"), "+QUEUED\r\n");
+    engine.refuse_writes();
+    assert!(run(&mut client, "EXEC").starts_with("-EXECABORT"));
+    assert_eq!(run(&mut client, "EXISTS key"), ":0\r\n");
+    engine.accept_writes();
+    assert_eq!(run(&mut client, "SET key 1"), "+OK\r\n");
+}

@@ -421,3 +421,18 @@ fn a_scan_in_a_transaction_stops_where_the_next_shard_is_not_held() {
         assert_eq!(run(&mut client, "EXEC"), expected);
     });
 }
+
+#[test]
+fn a_session_that_quits_watches_no_keys_any_more() {
+    let rt = Runtime::builder().workers(2).build().unwrap();
+    let engine = Engine::builder().shards(1).databases(1).build(&rt);
+    let mut client = engine.client();
+    let mut requests = Requests::one(["WATCH", "key"]);
+    requests.push(["QUIT"]);
+    assert_eq!(client.run_all(requests).unwrap(), b"+OK\r\n+OK\r\n");
+    drop(client);
+    eventually("the key is watched by none", || {
+        let shard = rt.task(engine.inner.shards[0].read());
+        shard.submit(|shard, _| !shard.has_guests(0)).join().unwrap()
+    });
+}

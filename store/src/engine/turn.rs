@@ -193,6 +193,11 @@ impl Turn {
         self.is_put_off
     }
 
+    /// Tells the server what was done for no session in particular.
+    pub(super) fn count(&mut self, inner: &Inner) {
+        self.calls.flush(&inner.server.statistics, self.worker as u64);
+    }
+
     /// Tells the server what the session has called, and other sessions what it has become.
     pub(super) fn publish(&mut self, inner: &Inner, session: &Session) {
         let Some(last_command) = self.last_command.take() else { return };

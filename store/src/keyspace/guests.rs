@@ -13,7 +13,7 @@ impl Keys<'_> {
     /// Begins to watch a key. Returns its version.
     pub(crate) fn watch(&mut self, key: &[u8]) -> u64 {
         // An expired key is missing from the beginning, and its end is no change.
-        self.get_mut(key);
+        self.remove_if_expired(key);
         let watched = self.guests_at(key).guests_mut().watched.entry(key.into()).or_default();
         watched.sessions += 1;
         watched.version
@@ -22,7 +22,7 @@ impl Keys<'_> {
     /// Ends the watching of a key by one session. Returns its version, which differs from the one
     /// before if the key has been changed or has expired.
     pub(crate) fn unwatch(&mut self, key: &[u8]) -> u64 {
-        self.get_mut(key);
+        self.remove_if_expired(key);
         let database = self.guests_at(key);
         let guests = database.guests_mut();
         let Some(watched) = guests.watched.get_mut(key) else { return 0 };

@@ -26,7 +26,7 @@ pub struct Keys<'v> {
     /// Keys that were changed and that sessions wait for.
     ready: Vec<(usize, Box<[u8]>)>,
     /// Keys that were removed because they had expired.
-    expired: Vec<Expired>,
+    pub(super) expired: Vec<Expired>,
     /// Expired keys that were met in shards that may be written. They are removed in the end: what
     /// is replayed must not find them.
     met: RefCell<Vec<Expired>>,
@@ -125,7 +125,7 @@ impl<'v> Keys<'v> {
     /// Returns the table of a held shard, to change an entry with this hash. What a snapshot still
     /// has to have of its segment is saved first.
     #[inline]
-    fn table_mut(&mut self, hash: u64, at: usize) -> &mut Table {
+    pub(super) fn table_mut(&mut self, hash: u64, at: usize) -> &mut Table {
         let database = self.database;
         if !self.held[at].databases[database].table.is_of(hash, self.version.version()) {
             self.save_segment(hash, at);
@@ -140,7 +140,7 @@ impl<'v> Keys<'v> {
 
     /// Returns the key's hash, and the position of its shard.
     #[inline]
-    fn locate(&self, key: &[u8]) -> (u64, usize) {
+    pub(super) fn locate(&self, key: &[u8]) -> (u64, usize) {
         let is_known = self.hashed.address == key.as_ptr().addr() && self.hashed.len == key.len();
         let hash = if is_known { self.hashed.hash } else { self.layout.hash(key) };
         let at = self.position(hash);
@@ -219,86 +219,24 @@ impl<'v> Keys<'v> {
         entry.value_mut()
     }
 
-    /// Sets the value of a key, whether or not there was one. An expiry goes.
-    pub fn put(&mut self, key: &[u8], value: Value) {
-        self.put_until(key, value, None);
-    }
-
-    /// Sets the value of a key, and when it expires.
-    pub fn put_until(&mut self, key: &[u8], value: Value, expires_at: Option<u64>) {
-        let (value, now) = (Cell::new(Some(value)), self.now);
-        let take = || value.take().expect("a value is put once");
-        self.put_by(
-            key,
-            expires_at,
-            |entry| entry.set_value(take()),
-            || Entry::new(key, take(), expires_at, now),
-        );
-    }
-
-    /// Sets a key to a string as SET does (the text of an integer becomes one), and when it
-    /// expires.
-    pub fn put_text(&mut self, key: &[u8], text: &[u8], expires_at: Option<u64>) {
-        let now = self.now;
-        self.put_by(
-            key,
-            expires_at,
-            |entry| entry.set_text(text),
-            || Entry::of_text(key, text, expires_at, now),
-        );
-    }
-
-    #[inline]
-    fn put_by(
-        &mut self,
-        key: &[u8],
-        expires_at: Option<u64>,
-        set: impl FnOnce(&mut Entry),
-        make: impl FnOnce() -> Entry,
-    ) {
-        let (hash, at) = self.locate(key);
-        let (database, now, layout, version) = (self.database, self.now, self.layout, self.version.version());
-        let table = self.table_mut(hash, at);
-        match table.find_mut(hash, key) {
-            Some(entry) => {
-                let had_expired = entry.is_expired(now) && !planted!("overwritten-expiry-untold");
-                set(entry);
-                entry.touch(now);
-                if entry.expires_at() != expires_at {
-                    table.set_expiry(hash, key, expires_at);
-                }
-                if had_expired {
-                    self.expired.push(Expired { database, key: key.into() });
-                }
-            }
-            None => _ = table.insert(hash, make(), version, |key| layout.hash(key)),
-        }
-    }
-
-    /// Inserts a key with its value, and when it expires. Returns false if there is one already.
-    pub(crate) fn insert_new(&mut self, key: &[u8], value: Value, expires_at: Option<u64>) -> bool {
-        let (hash, at) = self.locate(key);
-        let (layout, version) = (self.layout, self.version.version());
-        let entry = Entry::new(key, value, expires_at, self.now);
-        let table = self.table_mut(hash, at);
-        let is_new = table.find(hash, key).is_none();
-        if is_new {
-            table.insert(hash, entry, version, |key| layout.hash(key));
-        }
-        is_new
-    }
-
-    /// Sets the value of a key; if there was one, it keeps its expiry.
-    pub fn put_keeping_expiry(&mut self, key: &[u8], value: Value) {
-        let expires_at = self.expires_at(key);
-        self.put_until(key, value, expires_at);
-    }
-
     /// Removes a key. Returns its value, or `None` if there was no such key.
     pub fn remove(&mut self, key: &[u8]) -> Option<Value> {
         let (hash, at) = self.locate(key);
         self.remove_expired(hash, at, key);
         self.table_mut(hash, at).remove(hash, key).map(Entry::into_value)
+    }
+
+    /// Removes a key with its value. Returns false if there was no such key.
+    pub fn delete(&mut self, key: &[u8]) -> bool {
+        let (hash, at) = self.locate(key);
+        self.remove_expired(hash, at, key);
+        self.table_mut(hash, at).remove(hash, key).is_some()
+    }
+
+    /// Removes a key if it has expired.
+    pub(super) fn remove_if_expired(&mut self, key: &[u8]) {
+        let (hash, at) = self.locate(key);
+        self.remove_expired(hash, at, key);
     }
 
     /// Returns when a key expires; `None` if it does not, or is not there.

@@ -9,6 +9,7 @@
 //! | `shard` | [`Shard`]: the tables of all databases, sessions that wait for keys or watch them |
 //! | `layout` | [`Layout`]: in which shard a key lies |
 //! | `keys` | [`Keys`]: the shards that a task holds, as a command sees them |
+//! | `put` | keys get values |
 //! | `held` | the shards that a task holds |
 //! | `versions` | `Versions`: what tasks read so that a snapshot is of one moment |
 //! | `saving` | what a snapshot takes of a shard, and what a file brings besides values |
@@ -25,6 +26,7 @@ mod held;
 mod keys;
 mod layout;
 mod marks;
+mod put;
 mod saving;
 mod shard;
 mod table;

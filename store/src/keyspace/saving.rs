@@ -61,11 +61,12 @@ impl Keys<'_> {
         }
     }
 
-    /// Makes all values anew from their dumps. Keys that have expired go.
+    /// Makes all values anew from their dumps. Keys that have expired stay, until a log is told
+    /// that they are gone.
     pub(crate) fn reload(&mut self, databases: usize, limits: &CompactLimits) -> Result<(), RdbError> {
         for database in 0..databases {
             self.select(database);
-            let dumped = self.entries().map(|entry| {
+            let dumped = self.all_entries().map(|entry| {
                 let value = rdb::restore(&rdb::dump(entry.value()), limits)?;
                 Ok((Box::<[u8]>::from(entry.key()), value, entry.expires_at()))
             });

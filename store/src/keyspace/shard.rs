@@ -85,6 +85,12 @@ impl Shard {
         self.databases[database].table.lines_of_entry(hash)
     }
 
+    /// Returns true if sessions watch keys of a database or wait for them.
+    #[cfg(test)]
+    pub(crate) fn has_guests(&self, database: usize) -> bool {
+        self.databases[database].guests.is_some()
+    }
+
     /// Returns the number of keys in a database, and of those that have an expiry.
     pub(crate) fn counts(&self, database: usize) -> (usize, usize) {
         let table = &self.databases[database].table;

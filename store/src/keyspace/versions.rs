@@ -80,8 +80,13 @@ impl Versions {
     }
 
     /// Begins a new version, whose predecessor is saved to this output. Returns it.
+    ///
+    /// # Panics
+    ///
+    /// If a snapshot is taken: two would miss records of each other.
     pub(crate) fn begin(&self, output: Arc<SnapshotOutput>) -> u32 {
-        *self.output() = Some(output);
+        let before = self.output().replace(output);
+        assert!(before.is_none(), "one snapshot is taken at a time");
         let next = |word: u32| Some(((word >> FLAGS).wrapping_add(1) << FLAGS) | word & SUSPECT | SAVING);
         // Release pairs with the Acquire of `read`. Snapshots begin one after the other.
         let word = self.word.fetch_update(Ordering::Release, Ordering::Relaxed, next);

@@ -39,9 +39,14 @@ impl Keys<'_> {
 
     /// Iterates over the entries that have not expired.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
-        let (database, now) = (self.database(), self.now());
-        let all = self.held().iter().flat_map(move |held| held.databases[database].table.iter());
-        all.filter(move |entry| !entry.is_expired(now))
+        let now = self.now();
+        self.all_entries().filter(move |entry| !entry.is_expired(now))
+    }
+
+    /// Iterates over all entries, those that have expired and were not removed included.
+    pub(super) fn all_entries(&self) -> impl Iterator<Item = &Entry> {
+        let database = self.database();
+        self.held().iter().flat_map(move |held| held.databases[database].table.iter())
     }
 
     /// Notes an access of all entries in all databases of the held shards.
@@ -189,8 +194,7 @@ impl Keys<'_> {
                 removed += expired.len();
                 self.select(database);
                 for key in expired {
-                    // A look at an expired key removes it.
-                    self.get_mut(&key);
+                    self.remove_if_expired(&key);
                 }
             }
         }

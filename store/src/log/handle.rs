@@ -119,8 +119,8 @@ impl Log {
         lock(&self.owner.writing).rotate()
     }
 
-    /// Begins a base: a snapshot that stands for all epochs before one. When it is kept, they can be
-    /// removed.
+    /// Begins a base: a snapshot that stands for all epochs before one. When it is kept, they can
+    /// be removed.
     pub(crate) fn create_base(&self) -> io::Result<Box<dyn NewBase>> {
         lock(&self.owner.writing).create_base()
     }

@@ -12,7 +12,8 @@ pub(super) fn decompress(mut input: &[u8], len: usize) -> Option<Vec<u8>> {
     if len > input.len().saturating_mul(MOST_EXPANSION) {
         return None;
     }
-    let mut output = Vec::with_capacity(len);
+    // Not at once: the length is what the bytes claim.
+    let mut output = Vec::with_capacity(len.min(input.len().saturating_mul(4)));
     while let Some((&control, rest)) = input.split_first() {
         input = rest;
         if control < 32 {

@@ -20,8 +20,10 @@ const SHORT_NUMBER: usize = 5;
 const SHORT_ARRAY: usize = MOST_ARGS_UNAUTHENTICATED as usize;
 const SHORT_STRING: usize = LONGEST_ARG_UNAUTHENTICATED as usize;
 
-/// The most bytes, and arguments, whose memory a parser keeps between requests.
+/// The most bytes whose memory a parser keeps between requests.
 const MOST_RECYCLED: usize = 64 * 1024;
+/// The most arguments whose places it keeps.
+const MOST_ARGS_RECYCLED: usize = 2048;
 
 /// What a request may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,7 +155,7 @@ impl Parser {
             buffer.clear();
             self.input = buffer;
         }
-        if self.ranges.is_empty() && self.ends.is_empty() && ranges.capacity() <= MOST_RECYCLED {
+        if self.ranges.is_empty() && self.ends.is_empty() && ranges.capacity() <= MOST_ARGS_RECYCLED {
             ranges.clear();
             ends.clear();
             (self.ranges, self.ends) = (ranges, ends);

@@ -65,7 +65,16 @@ pub struct Server {
 }
 
 /// Ends the program.
-pub(crate) struct ShutdownHook(pub(crate) Box<dyn Fn(LastSnapshot) + Send + Sync>);
+pub(crate) struct ShutdownHook(pub(crate) Box<dyn Fn(Shutdown) + Send + Sync>);
+
+/// How a client wants the program to end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shutdown {
+    /// Whether a snapshot is taken before.
+    pub snapshot: LastSnapshot,
+    /// Whether it ends even if the snapshot fails: SHUTDOWN FORCE.
+    pub is_forced: bool,
+}
 
 /// Whether the program takes a snapshot before it ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,7 +96,7 @@ impl fmt::Debug for ShutdownHook {
 
 impl Server {
     /// Begins to end the program. Returns false if it has not said how.
-    pub(crate) fn shut_down(&self, snapshot: LastSnapshot) -> bool {
-        self.on_shutdown.as_ref().map(|hook| hook.0(snapshot)).is_some()
+    pub(crate) fn shut_down(&self, how: Shutdown) -> bool {
+        self.on_shutdown.as_ref().map(|hook| hook.0(how)).is_some()
     }
 }

@@ -31,6 +31,7 @@ struct State {
     changes_of_running: u64,
     waiting: Vec<SaveWaiter>,
     ended_at: u64,
+    is_loading: bool,
 }
 
 /// The state of the snapshots. Times are in ms since 1970.
@@ -158,11 +159,24 @@ impl Persistence {
         self.lock().status.is_ending = true;
     }
 
+    /// Notes that they are not.
+    pub(crate) fn note_going_on(&self) {
+        self.lock().status.is_ending = false;
+    }
+
+    /// Notes that a file is being loaded, or that it has been: meanwhile no snapshot is due.
+    pub(crate) fn note_loading(&self, is_loading: bool) {
+        self.lock().is_loading = is_loading;
+    }
+
     /// Returns true if a snapshot is due: there were so many changes in so many seconds.
     pub(crate) fn is_due(&self, points: &str, changes: u64, now: u64) -> bool {
         let state = self.lock();
         let status = &state.status;
-        if status.begun_at.is_some() || status.has_failed && now < state.ended_at + PAUSE_AFTER_FAILURE {
+        if state.is_loading
+            || status.begun_at.is_some()
+            || status.has_failed && now < state.ended_at + PAUSE_AFTER_FAILURE
+        {
             return false;
         }
         let (unsaved, elapsed) = (changes - status.saved_changes, now.saturating_sub(status.last_save));

@@ -108,7 +108,8 @@ settings! {
         "When the log is synced: always, everysec, or no.";
     AppendDirName "appenddirname", SettingKind::Text, "appendonlydir", false,
         "The directory of the log, in that of the setting dir.";
-    AutoAofRewritePercentage "auto-aof-rewrite-percentage", SettingKind::Integer(0, i32::MAX as i64), "100", true,
+    AutoAofRewritePercentage "auto-aof-rewrite-percentage",
+        SettingKind::Integer(0, i32::MAX as i64), "100", true,
         "By how many percent the log grows before a base makes it shorter; 0 for never.";
     AutoAofRewriteMinSize "auto-aof-rewrite-min-size", BYTES, "67108864", true,
         "The bytes of the log below which none does.";

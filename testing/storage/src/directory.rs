@@ -44,15 +44,16 @@ impl Directory {
     }
 }
 
-/// Creates a directory, with its parents, and syncs the parent of each one that is created.
+/// Creates a directory, with its parents, and syncs the parent of each one that is created. That of
+/// the directory itself is synced in any case: one that is there may have been created by a process
+/// that was killed before it had synced it.
 fn create_durably(path: &Path) -> io::Result<()> {
-    if path.is_dir() {
-        return Ok(());
-    }
-    let Some(parent) = path.parent() else { return fs::create_dir(path) };
+    let Some(parent) = path.parent() else { return fs::create_dir_all(path) };
     // The parent of a relative path of one part is the current directory.
     let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-    create_durably(parent)?;
+    if !parent.is_dir() {
+        create_durably(parent)?;
+    }
     match fs::create_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
         created => created?,

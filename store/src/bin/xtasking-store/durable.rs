@@ -3,7 +3,7 @@
 use indicatif::{ProgressBar, ProgressStyle};
 use std::error::Error;
 use std::fs::File;
-use std::io::{self, IsTerminal, stderr};
+use std::io::{self, ErrorKind, IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 use xtasking_storage::Directory;
 use xtasking_store::engine::Builder;
@@ -16,32 +16,59 @@ pub fn with_log(engine: Builder, directory: &Path) -> Result<Builder, Box<dyn Er
     Ok(engine.log(disk, Options::default().on_progress(show())))
 }
 
-/// Returns true if there is no log in a directory yet.
-pub fn is_new(directory: &Path) -> bool {
-    let names = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.file_name());
-    !names.into_iter().any(|name| name.to_string_lossy().starts_with("log-"))
+/// How the names of the files of a log begin.
+const OWN: [&str; 3] = ["log-", "base", "lock"];
+
+/// Returns the files of a directory; none if it is not there.
+fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    match std::fs::read_dir(directory) {
+        Ok(entries) => entries.map(|entry| Ok(entry?.path())).collect(),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
 }
 
-/// Begins a log with what a snapshot has, so that the store does not start empty. `fill` makes it
-/// in a directory of another name, which gets the right one when the log is complete.
+/// Removes a directory with the files of a log. Any other file is left, and is an error.
+fn remove_log(directory: &Path) -> io::Result<()> {
+    for file in files(directory)? {
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if OWN.iter().any(|own| name.starts_with(own)) {
+            std::fs::remove_file(file)?;
+        }
+    }
+    match std::fs::remove_dir(directory) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Begins a log with what a snapshot has, if there is one and no log yet, so that the store does
+/// not start empty. `fill` makes it in a directory of another name, which gets the right one when
+/// the log is complete.
 pub fn begin_with_snapshot(
     directory: &Path,
+    snapshot: &Path,
     fill: impl FnOnce(&Path) -> Result<(), Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
     let told = |error: io::Error| format!("the directory {} of the log: {error}", directory.display());
-    let new = directory.with_extension("new");
-    // A start before this one may have been cut off. Of the directory of the log only what a log
-    // without files leaves there is removed: others may be those of a Redis.
-    let gone = [
-        std::fs::remove_dir_all(&new),
-        std::fs::remove_file(directory.join("lock")),
-        std::fs::remove_dir(directory),
-    ];
-    for result in gone {
-        result.or_else(
-            |error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(told(error)) },
-        )?;
+    let beside = |suffix: &str| {
+        let mut name = directory.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    // So that no other process begins one too.
+    let lock = File::create(beside(".lock")).map_err(told)?;
+    lock.lock().map_err(told)?;
+    let has_log = files(directory)
+        .map_err(told)?
+        .iter()
+        .any(|file| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("log-")));
+    if has_log || !snapshot.try_exists().map_err(told)? {
+        return Ok(());
     }
+    // One that was cut off, and what a log without files leaves.
+    let new = beside(".new");
+    remove_log(&new).and_then(|()| remove_log(directory)).map_err(told)?;
     fill(&new)?;
     std::fs::rename(&new, directory).map_err(told)?;
     if let Some(parent) = directory.parent().filter(|_| cfg!(unix)) {
@@ -52,7 +79,11 @@ pub fn begin_with_snapshot(
 
 /// Returns the absolute path of a directory that is there.
 pub fn absolute(directory: &str) -> Result<PathBuf, String> {
-    std::fs::canonicalize(directory).map_err(|error| format!("dir: {directory}: {error}"))
+    let path = std::fs::canonicalize(directory).map_err(|error| format!("dir: {directory}: {error}"))?;
+    match path.to_str() {
+        Some(_) => Ok(path),
+        None => Err(format!("dir: {}: the path is not UTF-8", path.display())),
+    }
 }
 
 /// Logs of fewer bytes are loaded before a line was read.

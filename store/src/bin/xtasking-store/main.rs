@@ -22,7 +22,7 @@ use xtasking::Runtime;
 use xtasking_store::Engine;
 use xtasking_store::engine::{Builder, LoadProgress};
 use xtasking_store::net::Service;
-use xtasking_store::server::{LastSnapshot, Setting, SettingError, Settings};
+use xtasking_store::server::{LastSnapshot, Setting, SettingError, Settings, Shutdown};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -77,8 +77,8 @@ fn run(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
         Some(&workers) => Runtime::builder().workers(workers).build()?,
         None => Runtime::new()?,
     };
-    if let Some(log) = log.as_deref().filter(|log| durable::is_new(log) && snapshot.exists()) {
-        durable::begin_with_snapshot(log, |log| {
+    if let Some(log) = &log {
+        durable::begin_with_snapshot(log, &snapshot, |log| {
             let engine = builder(&chosen, &directory, Some(log))?.open(&rt)?;
             load(&engine)?;
             engine.log().map_or(Ok(()), |log| log.close()).map_err(Into::into)
@@ -95,9 +95,19 @@ fn run(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     }
     let addresses = listen(&mut service)?;
     println!("xtasking-store: {} workers, listening at {addresses}", rt.workers());
-    signals.forever().next();
-    println!("xtasking-store: ends");
-    let has_saved = save(service.engine());
+    let has_saved = loop {
+        signals.forever().next();
+        println!("xtasking-store: ends");
+        match save(service.engine()) {
+            // Without a log the changes since the last snapshot would be lost.
+            Err(error) if log.is_none() && !shutdown().is_forced => {
+                eprintln!("xtasking-store: does not end: {error}");
+                *shutdown() = Shutdown::default();
+                service.engine().accept_writes();
+            }
+            has_saved => break has_saved,
+        }
+    };
     drop(service);
     drop(rt);
     // The log ends after the snapshot, whether that was taken or not.
@@ -129,16 +139,16 @@ fn builder(
     }
 }
 
-/// What SHUTDOWN has said of a last snapshot.
-static LAST_SNAPSHOT: Mutex<LastSnapshot> = Mutex::new(LastSnapshot::AsSet);
+/// What SHUTDOWN has said.
+static SHUTDOWN: Mutex<Shutdown> = Mutex::new(Shutdown { snapshot: LastSnapshot::AsSet, is_forced: false });
 
-fn last_snapshot() -> MutexGuard<'static, LastSnapshot> {
-    LAST_SNAPSHOT.lock().unwrap_or_else(PoisonError::into_inner)
+fn shutdown() -> MutexGuard<'static, Shutdown> {
+    SHUTDOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Takes a last snapshot, if there are any by the setting `save`, or as SHUTDOWN has said.
 fn save(engine: &Engine) -> Result<(), Box<dyn Error>> {
-    let is_wanted = match *last_snapshot() {
+    let is_wanted = match shutdown().snapshot {
         LastSnapshot::AsSet => !engine.server().settings.text(Setting::Save).is_empty(),
         LastSnapshot::Yes => true,
         LastSnapshot::No => false,
@@ -153,8 +163,8 @@ fn save(engine: &Engine) -> Result<(), Box<dyn Error>> {
 }
 
 /// Ends the program, as SIGTERM does.
-fn end(snapshot: LastSnapshot) {
-    *last_snapshot() = snapshot;
+fn end(how: Shutdown) {
+    *shutdown() = how;
     if let Err(error) = raise(SIGTERM) {
         eprintln!("xtasking-store: cannot end: {error}");
     }

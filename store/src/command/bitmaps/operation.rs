@@ -43,7 +43,7 @@ pub(super) fn bitop(call: &mut Call<'_, '_>) -> CommandResult {
     if longest > 0 {
         call.keys.put(destination, Value::String(StringValue::Growing(result)));
         call.changed(EventClass::String, "set", destination);
-    } else if call.keys.remove(destination).is_some() {
+    } else if call.keys.delete(destination) {
         call.changed(EventClass::Generic, "del", destination);
     }
     call.count(longest)

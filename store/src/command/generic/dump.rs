@@ -94,7 +94,7 @@ pub(super) fn restore(call: &mut Call<'_, '_>) -> CommandResult {
 
 /// Ends the restoring of a value that has expired: a key that it would replace is removed.
 fn restore_expired(call: &mut Call<'_, '_>, key: &[u8]) -> CommandResult {
-    if call.keys.remove(key).is_some() {
+    if call.keys.delete(key) {
         call.changed(EventClass::Generic, "del", key);
         call.replay([&b"DEL"[..], key]);
     }

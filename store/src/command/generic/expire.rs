@@ -80,7 +80,7 @@ fn set_expiry(call: &mut Call<'_, '_>, unit: TimeUnit, name: &str) -> CommandRes
             call.replay([&b"PEXPIREAT"[..], key, at.to_string().as_bytes()]);
         }
         None => {
-            call.keys.remove(key);
+            call.keys.delete(key);
             call.changed(EventClass::Generic, "del", key);
             call.replay([&b"DEL"[..], key]);
         }

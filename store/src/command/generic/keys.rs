@@ -8,7 +8,7 @@ use crate::resp::Args;
 pub(super) fn del(call: &mut Call<'_, '_>) -> CommandResult {
     let mut removed = 0;
     for key in call.args.skip(1).iter() {
-        if call.keys.remove(key).is_some() {
+        if call.keys.delete(key) {
             call.changed(EventClass::Generic, "del", key);
             removed += 1;
         }

@@ -1,7 +1,7 @@
 //! SHUTDOWN.
 
 use super::super::{Call, CommandError, CommandResult};
-use crate::server::LastSnapshot;
+use crate::server::{LastSnapshot, Shutdown};
 
 /// Ends the server, if it has said how. The client gets no reply but the end of its connection.
 pub(super) fn shutdown(call: &mut Call<'_, '_>) -> CommandResult {
@@ -20,7 +20,7 @@ pub(super) fn shutdown(call: &mut Call<'_, '_>) -> CommandResult {
         (_, true) => LastSnapshot::No,
         _ => LastSnapshot::AsSet,
     };
-    if !call.server.shut_down(snapshot) {
+    if !call.server.shut_down(Shutdown { snapshot, is_forced: has("force") }) {
         return Err(CommandError::fixed("ERR The program that has the store inside is not ended by clients"));
     }
     call.session.is_closing = true;

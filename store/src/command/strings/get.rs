@@ -24,7 +24,7 @@ pub(super) fn get(value: Option<ValueRef<'_>>, _: Args<'_>, reply: &mut Reply) -
 pub(super) fn getdel(call: &mut Call<'_, '_>) -> CommandResult {
     let key = call.args.at(1);
     get(call.keys.get(key), call.args, call.reply)?;
-    if call.keys.remove(key).is_some() {
+    if call.keys.delete(key) {
         call.changed(EventClass::Generic, "del", key);
         call.replay([&b"DEL"[..], key]);
     }

@@ -162,7 +162,7 @@ pub(super) fn getex(call: &mut Call<'_, '_>) -> CommandResult {
     call.reply.bulk(&value.bytes());
     match (expires_at, options.expiry) {
         (Some((unit, at)), _) if !unit.is_relative && at <= call.now() => {
-            call.keys.remove(key);
+            call.keys.delete(key);
             call.changed(EventClass::Generic, "del", key);
             call.replay([&b"DEL"[..], key]);
         }

@@ -1,0 +1,84 @@
+//! Keys get values.
+
+use super::keys::Expired;
+use super::{Entry, Keys};
+use crate::value::Value;
+use std::cell::Cell;
+
+impl Keys<'_> {
+    /// Sets the value of a key, whether or not there was one. An expiry goes.
+    pub fn put(&mut self, key: &[u8], value: Value) {
+        self.put_until(key, value, None);
+    }
+
+    /// Sets the value of a key, and when it expires.
+    pub fn put_until(&mut self, key: &[u8], value: Value, expires_at: Option<u64>) {
+        let (value, now) = (Cell::new(Some(value)), self.now());
+        let take = || value.take().expect("a value is put once");
+        self.put_by(
+            key,
+            expires_at,
+            |entry| entry.set_value(take()),
+            || Entry::new(key, take(), expires_at, now),
+        );
+    }
+
+    /// Sets a key to a string as SET does (the text of an integer becomes one), and when it
+    /// expires.
+    pub fn put_text(&mut self, key: &[u8], text: &[u8], expires_at: Option<u64>) {
+        let now = self.now();
+        self.put_by(
+            key,
+            expires_at,
+            |entry| entry.set_text(text),
+            || Entry::of_text(key, text, expires_at, now),
+        );
+    }
+
+    #[inline]
+    fn put_by(
+        &mut self,
+        key: &[u8],
+        expires_at: Option<u64>,
+        set: impl FnOnce(&mut Entry),
+        make: impl FnOnce() -> Entry,
+    ) {
+        let (hash, at) = self.locate(key);
+        let (database, now, layout, version) =
+            (self.database(), self.now(), self.layout(), self.version_word().version());
+        let table = self.table_mut(hash, at);
+        match table.find_mut(hash, key) {
+            Some(entry) => {
+                let had_expired = entry.is_expired(now) && !planted!("overwritten-expiry-untold");
+                set(entry);
+                entry.touch(now);
+                if entry.expires_at() != expires_at {
+                    table.set_expiry(hash, key, expires_at);
+                }
+                if had_expired {
+                    self.expired.push(Expired { database, key: key.into() });
+                }
+            }
+            None => _ = table.insert(hash, make(), version, |key| layout.hash(key)),
+        }
+    }
+
+    /// Inserts a key with its value, and when it expires. Returns false if there is one already.
+    pub(crate) fn insert_new(&mut self, key: &[u8], value: Value, expires_at: Option<u64>) -> bool {
+        let (hash, at) = self.locate(key);
+        let (layout, version) = (self.layout(), self.version_word().version());
+        let entry = Entry::new(key, value, expires_at, self.now());
+        let table = self.table_mut(hash, at);
+        let is_new = table.find(hash, key).is_none();
+        if is_new {
+            table.insert(hash, entry, version, |key| layout.hash(key));
+        }
+        is_new
+    }
+
+    /// Sets the value of a key; if there was one, it keeps its expiry.
+    pub fn put_keeping_expiry(&mut self, key: &[u8], value: Value) {
+        let expires_at = self.expires_at(key);
+        self.put_until(key, value, expires_at);
+    }
+}
