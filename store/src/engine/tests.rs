@@ -351,9 +351,11 @@ fn a_wait_that_was_ended_is_not_served() {
         let mut client = store.engine.client();
         let (first, ended) = store.block(&["TAKE a 0"]);
         let (_, served) = store.block(&["TAKE a 0"]);
-        let mut requests = Requests::one(["CLIENT", "UNBLOCK", &first.to_string()]);
-        requests.push(["SET", "a", "1"]);
-        assert_eq!(client.run_all(requests).unwrap(), b":1\r\n+OK\r\n");
+        // In one command, so that the wait is ended and still listed when the key changes.
+        run(&mut client, "MULTI");
+        run(&mut client, &format!("CLIENT UNBLOCK {first}"));
+        run(&mut client, "SET a 1");
+        assert_eq!(run(&mut client, "EXEC"), "*2\\r\\n:1\\r\\n+OK\\r\\n");
         assert_eq!(replies(ended), "*-1\\r\\n");
         assert_eq!(replies(served), "*2\\r\\n$1\\r\\na\\r\\n$1\\r\\n1\\r\\n");
     });
