@@ -36,7 +36,7 @@ impl Lines {
     /// touches them.
     ///
     /// ```
-    /// use xtasking::{Object, Runtime, primitive::SpinLatch, task::Lines};
+    /// use xtasking::{Runtime, primitive::SpinLatch, task::Lines};
     ///
     /// let rt = Runtime::builder().workers(2).build()?;
     /// let rows = |first| rt.plain((first..first + 1000).collect::<Vec<u64>>()).pin(SpinLatch);
@@ -46,8 +46,11 @@ impl Lines {
     ///     for table in &tables {
     ///         _ = cx.task(table.write()).try_call(|rows| Lines::of(&rows[500]).fetch());
     ///     }
-    ///     let row = |table| cx.task(Object::write(table)).try_call(|rows| rows[500]).unwrap_or(0);
-    ///     tables.iter().map(row).sum::<u64>()
+    ///     let mut sum = 0;
+    ///     for table in &tables {
+    ///         sum += cx.task(table.write()).try_call(|rows| rows[500]).unwrap_or(0);
+    ///     }
+    ///     sum
     /// });
     /// assert_eq!(sum.join()?, (0..16).map(|table| table * 1000 + 500).sum());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
