@@ -75,7 +75,7 @@ pub(super) fn recover<D: Disk + Clone>(
     replay: Replay<'_>,
 ) -> Result<(Segments<D>, Recovered), OpenError> {
     let mut recovery = Recovery { disk, options, replay, total: 0, found: Recovered::default() };
-    let old = recovery.load_base()?;
+    let (old, base) = recovery.load_base()?;
     let mut names = recovery.segments().map_err(OpenError::at(""))?;
     let first_epoch = recovery.options.first_epoch;
     recovery.found.last_epoch = first_epoch.saturating_sub(1);
@@ -112,7 +112,7 @@ pub(super) fn recover<D: Disk + Clone>(
             create(disk, first, recovery.found.last_epoch).map_err(OpenError::at(&name_of(first)))?
         }
     };
-    Ok((Segments { disk: disk.clone(), closed, current }, recovery.found))
+    Ok((Segments { disk: disk.clone(), closed, current, base }, recovery.found))
 }
 
 fn corrupt(file: &str, offset: u64, reason: impl Into<String>) -> OpenError {
@@ -143,19 +143,22 @@ fn read_all(file: &impl File) -> io::Result<Vec<u8>> {
 
 impl<D: Disk> Recovery<'_, '_, D> {
     /// Loads the newest base, which says from which epoch on units are replayed. Returns the names
-    /// of those that are not needed.
-    fn load_base(&mut self) -> Result<Vec<String>, OpenError> {
+    /// of those that are not needed, and its length.
+    fn load_base(&mut self) -> Result<(Vec<String>, u64), OpenError> {
         let names = self.disk.list().map_err(OpenError::at(""))?;
         let newest = names.iter().filter_map(|name| base::epoch_of(name)).max();
         let is_old = |name: &String| base::epoch_of(name).is_some_and(|epoch| Some(epoch) != newest);
         let old = names.iter().filter(|name| is_old(name) || *name == base::NEW).cloned().collect();
-        let Some(epoch) = newest.filter(|epoch| *epoch >= self.options.first_epoch) else { return Ok(old) };
+        let Some(epoch) = newest.filter(|epoch| *epoch >= self.options.first_epoch) else {
+            return Ok((old, 0));
+        };
         let name = base::name_of(epoch);
         let file = self.disk.open(&name).map_err(OpenError::at(&name))?;
+        let len = file.len().map_err(OpenError::at(&name))?;
         let mut reader = BufReader::with_capacity(CHUNK, base::Reader::new(file));
         (self.replay.base)(&mut reader).map_err(|error| error.at(&name, 0))?;
         self.options.first_epoch = epoch;
-        Ok(old)
+        Ok((old, len))
     }
 
     /// Returns the lengths of the segments by their first epochs.

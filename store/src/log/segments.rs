@@ -37,6 +37,8 @@ pub(super) struct Segments<D: Disk> {
     /// The lengths of all segments but the one that is written, by their first epochs.
     pub closed: BTreeMap<u64, u64>,
     pub current: Segment<D::File>,
+    /// The bytes of the base, if there is one.
+    pub base: u64,
 }
 
 /// The segment that is written.
@@ -146,9 +148,9 @@ impl<D: Disk> Segments<D> {
         Ok(())
     }
 
-    /// Returns the bytes of all segments.
+    /// Returns the bytes of the base and of all segments.
     pub fn size(&self) -> u64 {
-        self.closed.values().sum::<u64>() + self.current.len
+        self.base + self.closed.values().sum::<u64>() + self.current.len
     }
 
     /// Removes the segments that have no epoch from `epoch` on, and the bases that stand for less.
@@ -164,6 +166,9 @@ impl<D: Disk> Segments<D> {
         for name in names.iter().filter(|name| base::epoch_of(name).is_some_and(|base| base < epoch)) {
             self.disk.remove(name)?;
         }
+        let newest = names.iter().filter_map(|name| base::epoch_of(name)).max();
+        let open = |epoch| self.disk.open(&base::name_of(epoch))?.len();
+        self.base = newest.map_or(Ok(0), open)?;
         self.disk.sync_names()
     }
 }
