@@ -60,6 +60,15 @@ impl<D: Disk> NewBase for OnDisk<D> {
     }
 }
 
+/// Writes a base anew. What is read of it, and its name, may be in the cache of the system alone,
+/// if a sync has failed before.
+pub(super) fn write_anew<D: Disk + Clone + 'static>(disk: &D, epoch: u64) -> io::Result<()> {
+    let mut old = Reader::new(disk.open(&name_of(epoch))?);
+    let mut new = create(disk.clone())?;
+    io::copy(&mut old, &mut new)?;
+    new.keep(epoch)
+}
+
 /// Reads a base from its beginning.
 pub(super) struct Reader<F> {
     file: F,

@@ -69,7 +69,7 @@ struct Read {
 ///
 /// What is read may be in the cache of the system alone, after a sync that has failed. So the last
 /// segment is written anew. Those before it were synced when it was begun.
-pub(super) fn recover<D: Disk + Clone>(
+pub(super) fn recover<D: Disk + Clone + 'static>(
     disk: &D,
     options: &mut Options,
     replay: Replay<'_>,
@@ -103,6 +103,10 @@ pub(super) fn recover<D: Disk + Clone>(
         } else {
             closed.insert(first, read.whole as u64);
         }
+    }
+    if base > 0 && !(unused.is_empty() && old.is_empty()) {
+        // From now on it alone has what is removed.
+        base::write_anew(disk, first_epoch).map_err(OpenError::at(&base::name_of(first_epoch)))?;
     }
     remove(disk, unused.into_keys().map(name_of).chain(old))?;
     let current = match current {
