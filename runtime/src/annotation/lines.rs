@@ -23,12 +23,12 @@ impl Lines {
         Self::from_start_of(value, size_of_val(value))
     }
 
-    /// Returns the lines of so many bytes from the start of a value on, for memory whose size is
+    /// Returns the lines of this many bytes from the start of a value on, for memory whose size is
     /// not known before it is read. The first 4 at most.
     #[inline]
     pub fn from_start_of<T: ?Sized>(value: &T, bytes: usize) -> Self {
         let address = core::ptr::from_ref(value).addr();
-        let lines = (address % CACHE_LINE + bytes).div_ceil(CACHE_LINE);
+        let lines = (address % CACHE_LINE).saturating_add(bytes).div_ceil(CACHE_LINE);
         Self { address, count: lines.min(MOST_LINES) as u8 }
     }
 
@@ -69,9 +69,7 @@ mod tests {
 
     #[test]
     fn lines_are_those_of_the_bytes() {
-        #[repr(align(64))]
-        struct Aligned([u8; 1000]);
-        let bytes = Aligned([0; 1000]).0;
+        let bytes = [0u8; 1000];
         let count = |from: usize, len: usize| Lines::of(&bytes[from..from + len]).count;
         let start = core::ptr::from_ref(&bytes).addr() % 64;
         let from = (64 - start) % 64;

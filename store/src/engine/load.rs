@@ -12,11 +12,11 @@ use std::thread;
 use std::time::Duration;
 use xtasking::{Context, Handle};
 
-/// A task gets records of about so many bytes.
+/// A task gets records of about this many bytes.
 const BYTES_OF_TASK: usize = 16 * 1024;
 /// Bytes of records that tasks may have at a time. They bound the memory beside the store's own.
 const BYTES_UNDER_WAY: usize = 32 << 20;
-/// The progress is told when so many bytes more were read.
+/// The progress is told when this many bytes more were read.
 const BYTES_BETWEEN_REPORTS: u64 = 1 << 20;
 
 /// How far a file is loaded, and what it had.

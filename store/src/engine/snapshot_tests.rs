@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
-use xtasking::{Context, Promise, Runtime};
+use xtasking::{Context, Handle, Promise, Runtime};
 use xtasking_testing::{Random, Setting, eventually, on_each};
 
 const SESSIONS: u64 = 4;
@@ -241,50 +241,54 @@ fn visitors_wait_when_much_is_to_be_written() {
     engine.inner.versions.end(false);
 }
 
-#[test]
-fn writers_are_put_off_when_very_much_is_to_be_written() {
-    let rt = Runtime::builder().workers(2).build().unwrap();
-    let engine = large(&rt, 60_000);
+/// A snapshot beside an engine with large values, all of which a session is overwriting. It is put
+/// off, as nothing is written yet.
+struct Crowded {
+    engine: Engine,
+    output: Arc<SnapshotOutput>,
+    receiver: Receiver<Message>,
+    replies: Handle<Vec<u8>>,
+}
+
+fn crowded(rt: &Runtime) -> Crowded {
+    let engine = large(rt, 60_000);
     let (output, receiver) = SnapshotOutput::new();
     let output = Arc::new(output);
     engine.inner.versions.begin(output.clone());
     let mut requests = Requests::default();
     (0..1000).for_each(|number| requests.push(["SET", &format!("key:{number}"), "1"]));
-    let (promise, handle) = rt.promise();
-    engine.submit(&rt, engine.session(""), requests, move |finished: super::Finished, _: &mut Context| {
+    let (promise, replies) = rt.promise();
+    engine.submit(rt, engine.session(""), requests, move |finished: super::Finished, _: &mut Context| {
         promise.fulfil(finished.replies);
     });
     eventually("the session is put off", || engine.inner.versions.read().is_crowded());
+    Crowded { engine, output, receiver, replies }
+}
+
+#[test]
+fn writers_are_put_off_when_very_much_is_to_be_written() {
+    let rt = Runtime::builder().workers(2).build().unwrap();
+    let Crowded { engine, output, receiver, replies } = crowded(&rt);
     let mut reader = engine.client();
     assert_eq!(run(&mut reader, "EXISTS key:1"), ":1\r\n", "reading goes on");
     let pending = settled(&rt, &output);
     assert!(pending <= CROWD + 112 * 61_000, "{pending} are pending");
-    assert!(!handle.is_finished());
+    assert!(!replies.is_finished());
     eventually("it goes on when all is written", || {
         drain(&receiver, &engine, &output);
-        handle.is_finished()
+        replies.is_finished()
     });
-    assert_eq!(handle.join().unwrap(), b"+OK\r\n".repeat(1000));
+    assert_eq!(replies.join().unwrap(), b"+OK\r\n".repeat(1000));
     engine.inner.versions.end(false);
 }
 
 #[test]
 fn writers_go_on_when_the_snapshot_ends_meanwhile() {
     let rt = Runtime::builder().workers(2).build().unwrap();
-    let engine = large(&rt, 60_000);
-    let (output, receiver) = SnapshotOutput::new();
-    let output = Arc::new(output);
-    engine.inner.versions.begin(output.clone());
-    let mut requests = Requests::default();
-    (0..1000).for_each(|number| requests.push(["SET", &format!("key:{number}"), "1"]));
-    let (promise, handle) = rt.promise();
-    engine.submit(&rt, engine.session(""), requests, move |_: super::Finished, _: &mut Context| {
-        promise.fulfil(())
-    });
-    eventually("the session is put off", || engine.inner.versions.read().is_crowded());
+    let Crowded { engine, receiver, replies, .. } = crowded(&rt);
     engine.inner.versions.end(true);
     SnapshotOutput::finish(&receiver);
-    handle.join().unwrap();
+    replies.join().unwrap();
 }
 
 #[test]

@@ -163,7 +163,7 @@ fn a_snapshot_has_what_was_there_when_it_began() {
             (0..300).for_each(|_| store.change());
             let expected = store.contents.clone();
             let (version, output, receiver) = store.begin();
-            // A visit after so many changes.
+            // A visit after these changes.
             let pace = 1 + store.random.below(60);
             let mut is_done = false;
             while !is_done {

@@ -10,7 +10,7 @@ pub(super) trait Bytes {
     /// Returns the offset of the next byte.
     fn offset(&self) -> u64;
 
-    /// Reads so many bytes.
+    /// Reads this many bytes.
     fn array<const N: usize>(&mut self) -> Result<[u8; N], RdbError>;
 
     /// Reads a byte.
@@ -76,7 +76,7 @@ impl<'a> Input<'a> {
         self.rest.len()
     }
 
-    /// Takes so many bytes.
+    /// Takes this many bytes.
     pub(super) fn take(&mut self, count: u64) -> Result<&'a [u8], RdbError> {
         let split = usize::try_from(count).ok().and_then(|count| self.rest.split_at_checked(count));
         let (taken, rest) = split.ok_or_else(|| RdbError::new(self.end, RdbErrorKind::Truncated))?;
@@ -117,6 +117,6 @@ impl Bytes for Input<'_> {
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], RdbError> {
         let bytes = self.take(N as u64)?;
-        Ok(*bytes.first_chunk().expect("so many bytes were taken"))
+        Ok(*bytes.first_chunk().expect("this many bytes were taken"))
     }
 }

@@ -133,7 +133,7 @@ impl Persistence {
         self.lock().status.log_size = bytes;
     }
 
-    /// Returns true if the log has grown by so many percent, and to so many bytes, since its last
+    /// Returns true if the log has grown by this many percent, and to `least` bytes, since its last
     /// base.
     pub(crate) fn is_base_due(&self, bytes: u64, percent: u64, least: u64, now: u64) -> bool {
         let state = self.lock();
@@ -169,7 +169,7 @@ impl Persistence {
         self.lock().is_loading = is_loading;
     }
 
-    /// Returns true if a snapshot is due: there were so many changes in so many seconds.
+    /// Returns true if a snapshot is due by one of the save points: there were enough changes.
     pub(crate) fn is_due(&self, points: &str, changes: u64, now: u64) -> bool {
         let state = self.lock();
         let status = &state.status;

@@ -97,7 +97,7 @@ settings! {
     NotifyKeyspaceEvents "notify-keyspace-events", SettingKind::Events, "", true,
         "The kinds of keyspace events that are published; none if it is empty.";
     Save "save", SettingKind::SavePoints, "", true,
-        "When snapshots are taken: after so many seconds if there were so many changes, in pairs.";
+        "When snapshots are taken: after a number of seconds with a number of changes, in pairs of numbers.";
     StopWritesOnBgsaveError "stop-writes-on-bgsave-error", SettingKind::Flag, "yes", true,
         "Whether commands that write are refused when a snapshot has failed.";
     DbFileName "dbfilename", SettingKind::Text, "dump.rdb", false,

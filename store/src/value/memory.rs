@@ -4,7 +4,7 @@ use super::{StringRef, ValueRef};
 
 impl ValueRef<'_> {
     /// Returns about how many bytes the value takes, beside those in the block of its key. The
-    /// sizes of so many elements stand for all; 0 means that all are looked at.
+    /// sizes of this many elements stand for all; 0 means that all are looked at.
     pub fn memory(self, samples: usize) -> usize {
         match self {
             Self::String(StringRef::Growing(bytes)) => bytes.capacity(),
