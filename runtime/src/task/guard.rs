@@ -96,5 +96,5 @@ pub(crate) fn throw(payload: Payload) -> ! {
     std::panic::resume_unwind(payload);
     // Without `std` no panic is caught, so there is none to continue.
     #[cfg(not(feature = "std"))]
-    unreachable!("{:?}", payload.type_id())
+    unreachable!("a panic was caught without `std`: {payload:?}")
 }
