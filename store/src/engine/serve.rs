@@ -7,6 +7,7 @@ use super::plan::{Shards, normalize};
 use super::run::Body;
 use super::turn::Turn;
 use crate::command::{SnapshotRequest, resolve, write_timeout};
+use crate::keyspace::Waiting;
 use crate::server::Unblock;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,8 +18,8 @@ use xtasking::Context;
 pub(super) enum Errand {
     /// Serve the sessions that wait for a key.
     Serve(Serve),
-    /// Take a snapshot that a session has asked for.
-    Save { request: SnapshotRequest, session: u64 },
+    /// Take a snapshot, and end the wait of the session that has asked for it, if it waits.
+    Save { request: SnapshotRequest, waits: Option<Waiting> },
     /// Take a session off the list of a key.
     StopWaiting { database: usize, key: Box<[u8]>, ticket: u64 },
 }

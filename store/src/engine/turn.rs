@@ -156,8 +156,10 @@ impl Turn {
             for errand in self.errands.drain(..) {
                 match errand {
                     Errand::Serve(serve) => self.before_next.push_back(serve),
-                    Errand::Save { request, session } => {
-                        inner.serve_saved(request, session);
+                    Errand::Save { request, waits } => {
+                        if let Some(waits) = waits {
+                            inner.serve_saved(request, waits);
+                        }
                         inner.start_snapshot(request.kind(), &mut *cx);
                     }
                     Errand::StopWaiting { database, key, ticket } => {
