@@ -6,7 +6,7 @@ use crate::resp::Requests;
 use crate::server::Unblock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use xtasking::{Handle, JoinError, Runtime};
+use xtasking::{Handle, Runtime};
 use xtasking_testing::{Setting, eventually, on_each, silence_tasks};
 
 /// A store whose time the test sets.
@@ -301,17 +301,34 @@ fn sources_that_have_expired_are_told_before_what_is_stored() {
 }
 
 #[test]
-fn a_command_that_panics_costs_its_own_session_alone() {
+fn a_command_that_panics_gets_an_error_and_its_changes_are_replayed() {
     silence_tasks();
-    {
-        on_each(settings(), |setting| {
-            let store = Store::new(setting, 1);
-            let (mut client, mut other) = (store.engine.client(), store.engine.client());
-            run(&mut client, "SET a 1");
-            assert!(matches!(client.run(["PANIC", "a"]), Err(JoinError::Abandoned)));
-            assert_eq!(run(&mut other, "GET a"), "$1\\r\\n1\\r\\n");
-        });
-    }
+    on_each(settings(), |setting| {
+        let store = Store::new(setting, 4);
+        let waiting = store.block(&["TAKE a 0", "PING"]).1;
+        let lines =
+            ["SET old 1", "PANIC a old gone", "MULTI", "PANIC b", "SET c 1", "EXEC", "PANICREAD c", "PING"];
+        let finished = store.send(&lines).1;
+        let error = "-ERR internal error: the command has panicked\\r\\n";
+        assert_eq!(
+            replies(finished),
+            format!(
+                "+OK\\r\\n{error}+OK\\r\\n+QUEUED\\r\\n+QUEUED\\r\\n*2\\r\\n{error}+OK\\r\\n{error}+PONG\\r\\n"
+            )
+        );
+        assert_eq!(replies(waiting), "*2\\r\\n$1\\r\\na\\r\\n$4\\r\\nhalf\\r\\n+PONG\\r\\n");
+        // An engine that replays the effects has the same keys.
+        let copy = Store::new(Setting::simulations(&[1]).next().unwrap(), 4);
+        let (mut client, mut other) = (store.engine.client(), copy.engine.client());
+        for effect in std::mem::take(&mut *store.effects.lock().unwrap()) {
+            let effect = effect.strip_prefix("0: ").unwrap();
+            assert!(!run(&mut other, effect).starts_with('-'), "{effect}");
+        }
+        for line in ["GET old", "EXISTS a gone", "GET b", "GET c", "DBSIZE"] {
+            assert_eq!(run(&mut client, line), run(&mut other, line), "{line}");
+        }
+        assert_eq!(run(&mut client, "GET b"), "$4\\r\\nhalf\\r\\n");
+    });
 }
 
 #[test]

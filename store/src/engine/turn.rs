@@ -7,7 +7,7 @@ use super::engine::Inner;
 use super::plan::{Place, Request, runs_now};
 use super::run::Body;
 use super::serve::{Errand, Serve, stop_waiting};
-use crate::command::{Command, Effects, Run, check_access, check_listening};
+use crate::command::{Command, Effects, Run, caught, check_access, check_listening};
 use crate::keyspace::HeldShards;
 use crate::session::Session;
 use std::collections::VecDeque;
@@ -118,7 +118,7 @@ impl Turn {
         let outcome = shard.try_call(|shard| {
             dependence.see(shard.last_epoch());
             let value = shard.get(session.database, hash, args.at(1), now);
-            (value.is_some(), read(value, args, reply))
+            (value.is_some(), caught::read(read, value, args, reply))
         });
         let Ok((is_hit, outcome)) = outcome else { return false };
         *next += 1;
