@@ -262,8 +262,8 @@ impl<S: Socket> Connection<S> {
     }
 }
 
-/// The way of a session back to its connection. If the session is lost, as a command has panicked
-/// or found no memory, the connection is closed.
+/// The way of a session back to its connection. If the session is lost, as its task found no
+/// memory, the connection is closed.
 struct WayBack<S: Socket> {
     runtime: RuntimeHandle,
     /// `None` once the session is on its way.
