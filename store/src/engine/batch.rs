@@ -33,6 +33,9 @@ pub struct Finished {
     pub requests: Requests,
 }
 
+/// Sends replies as bytes that come before the last ones.
+pub type SendEarly = Box<dyn FnOnce(Vec<u8>, &mut Context) + Send>;
+
 /// What happens when the requests of a session are done: a function, or more.
 pub trait Completion: Send + 'static {
     /// Takes the session with the replies. It is called in a task, perhaps inside of shards: it
@@ -41,6 +44,12 @@ pub trait Completion: Send + 'static {
 
     /// Is called instead if [`Engine::run`](super::Engine::run) has returned the session.
     fn dismiss(self: Box<Self>) {}
+
+    /// Returns what takes the replies so far, when a request waits for a key; `None` if they are to
+    /// come with the others. It may be called several times, and the functions in any order.
+    fn early(&mut self) -> Option<SendEarly> {
+        None
+    }
 }
 
 impl<F: FnOnce(Finished, &mut Context) + Send + 'static> Completion for F {
@@ -59,7 +68,7 @@ pub(super) struct Batch {
     pub(super) reply: Reply,
     /// What the replies depend on in the log.
     pub(super) dependence: Dependence,
-    then: Box<dyn Completion>,
+    pub(super) then: Box<dyn Completion>,
 }
 
 /// How a turn of a batch ended.

@@ -10,6 +10,7 @@
 //! | `ahead` | the next requests, looked at before they run |
 //! | `run` | what it does while it holds shards: one request |
 //! | `calls` | counts of what it has done |
+//! | `part` | replies that are sent while a request waits |
 //! | `blocked` | sessions that wait for keys |
 //! | `serve` | runs a blocked command again |
 //! | `durable` | what the log has to do with requests |
@@ -40,6 +41,7 @@ mod durable;
 #[expect(clippy::module_inception, reason = "the type of this name")]
 mod engine;
 mod load;
+mod part;
 mod plan;
 mod replay;
 mod run;
@@ -51,7 +53,7 @@ mod snapshot_tests;
 mod tests;
 mod turn;
 
-pub use batch::{Completion, Finished};
+pub use batch::{Completion, Finished, SendEarly};
 pub use builder::Builder;
 pub use client::Client;
 pub use engine::Engine;

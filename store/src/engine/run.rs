@@ -146,7 +146,7 @@ impl<'v> Body<'v> {
     }
 
     /// Lets a batch wait for keys.
-    fn park(&mut self, batch: Box<Batch>, block: Block) {
+    fn park(&mut self, mut batch: Box<Batch>, block: Block) {
         self.turn.publish(self.inner, &batch.session);
         let database = batch.session.database;
         self.keys.begin(database, self.turn.now);
@@ -157,6 +157,7 @@ impl<'v> Body<'v> {
         if let Some(Errand::Save { waits, .. }) = self.turn.errands.last_mut() {
             *waits = Some(waiting);
         }
+        self.turn.errands.extend(batch.take_part().map(Errand::Send));
         // The task holds the shards: no other can find the session in them before it is parked.
         self.insert(Parked { batch, block, ticket, database });
     }
