@@ -2,6 +2,7 @@
 
 use super::ahead::Ahead;
 use super::engine::Inner;
+use super::part::{Part, SendEarly};
 use super::plan::{Request, Shards};
 use super::serve::serve_in_order;
 use super::turn::Turn;
@@ -32,9 +33,6 @@ pub struct Finished {
     /// The requests, whose memory a [parser can use again](crate::resp::Parser::recycle).
     pub requests: Requests,
 }
-
-/// Sends replies as bytes that come before the last ones.
-pub type SendEarly = Box<dyn FnOnce(Vec<u8>, &mut Context) + Send>;
 
 /// What happens when the requests of a session are done: a function, or more.
 pub trait Completion: Send + 'static {
@@ -68,7 +66,7 @@ pub(super) struct Batch {
     pub(super) reply: Reply,
     /// What the replies depend on in the log.
     pub(super) dependence: Dependence,
-    pub(super) then: Box<dyn Completion>,
+    then: Box<dyn Completion>,
 }
 
 /// How a turn of a batch ended.
@@ -202,6 +200,17 @@ impl Batch {
         } else if let Some(batch) = self.when_logged(cx) {
             batch.reply(cx);
         }
+    }
+
+    /// Takes the replies so far, if they may be sent before the others.
+    pub(super) fn take_part(&mut self) -> Option<Part> {
+        if self.reply.is_empty() {
+            return None;
+        }
+        let send = self.then.early()?;
+        let rest = Reply::new(self.reply.protocol());
+        let reply = std::mem::replace(&mut self.reply, rest);
+        Some(Part { reply, dependence: self.dependence, send })
     }
 
     /// Passes the session and the replies on.

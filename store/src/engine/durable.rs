@@ -3,12 +3,14 @@
 
 use super::batch::Batch;
 use super::engine::Inner;
+use super::part::Part;
 use super::run::Body;
 use crate::command::{Command, CommandError, Effects, Flags, resolve};
 use crate::keyspace::Keys;
 use crate::log::{Appended, Dependence, Outcome, Waiter};
 use crate::resp::{Reply, count_replies};
 use crate::session::Session;
+use std::sync::Arc;
 use xtasking::Context;
 
 /// The error of a command that is refused as the log cannot be written.
@@ -65,13 +67,13 @@ impl Inner {
 }
 
 impl Inner {
+    /// Sends replies, now or when the log has what they depend on.
+    pub(super) fn send_part(self: &Arc<Self>, part: Part, cx: &mut Context) {
+        self.go_on_when_logged(part.dependence, Box::new((self.clone(), part)), cx);
+    }
+
     /// Lets something go on when the log has what it depends on.
-    pub(super) fn go_on_when_logged<W: Waiter + 'static>(
-        &self,
-        on: Dependence,
-        waiter: Box<W>,
-        cx: &mut Context,
-    ) {
+    fn go_on_when_logged<W: Waiter + 'static>(&self, on: Dependence, waiter: Box<W>, cx: &mut Context) {
         let Some(log) = self.server.log.get().filter(|_| on.epoch != 0) else {
             return waiter.go_on(Outcome::Kept, cx);
         };
@@ -84,7 +86,7 @@ impl Inner {
     }
 
     /// Makes each reply the error if what could not be logged is not to be acknowledged.
-    pub(super) fn answer(&self, reply: &mut Reply, outcome: Outcome) {
+    fn answer(&self, reply: &mut Reply, outcome: Outcome) {
         if outcome == Outcome::Failed {
             let why = self.log_error().unwrap_or_default();
             let mut errors = Reply::new(reply.protocol());
@@ -128,5 +130,13 @@ impl Waiter for Batch {
     fn go_on(mut self: Box<Self>, outcome: Outcome, cx: &mut Context) {
         self.inner.answer(&mut self.reply, outcome);
         self.reply(cx);
+    }
+}
+
+impl Waiter for (Arc<Inner>, Part) {
+    fn go_on(self: Box<Self>, outcome: Outcome, cx: &mut Context) {
+        let (inner, Part { mut reply, send, .. }) = *self;
+        inner.answer(&mut reply, outcome);
+        send(reply.into_bytes(), cx);
     }
 }

@@ -53,8 +53,9 @@ mod snapshot_tests;
 mod tests;
 mod turn;
 
-pub use batch::{Completion, Finished, SendEarly};
+pub use batch::{Completion, Finished};
 pub use builder::Builder;
 pub use client::Client;
 pub use engine::Engine;
 pub use load::LoadProgress;
+pub use part::SendEarly;

@@ -162,7 +162,7 @@ impl Turn {
                         }
                         inner.start_snapshot(request.kind(), &mut *cx);
                     }
-                    Errand::Send(part) => part.send(cx),
+                    Errand::Send(part) => inner.send_part(part, cx),
                     Errand::StopWaiting { database, key, ticket } => {
                         stop_waiting(inner, database, key, ticket, cx);
                     }
