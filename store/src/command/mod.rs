@@ -50,6 +50,7 @@ mod error;
 mod execute;
 mod expiry;
 mod generic;
+mod geo;
 mod hashes;
 mod lists;
 mod operands;

@@ -2,7 +2,7 @@
 
 use super::spec::Command;
 use super::{
-    bitmaps, connection, generic, hashes, lists, pubsub, server, sets, sort, sorted_sets, strings,
+    bitmaps, connection, generic, geo, hashes, lists, pubsub, server, sets, sort, sorted_sets, strings,
     transactions,
 };
 use ahash::RandomState;
@@ -14,6 +14,7 @@ const FAMILIES: &[&[Command]] = &[
     bitmaps::COMMANDS,
     connection::COMMANDS,
     generic::COMMANDS,
+    geo::COMMANDS,
     hashes::COMMANDS,
     lists::COMMANDS,
     pubsub::COMMANDS,
