@@ -52,6 +52,7 @@ mod expiry;
 mod generic;
 mod geo;
 mod hashes;
+mod hyperloglogs;
 mod lists;
 mod operands;
 #[cfg(test)]

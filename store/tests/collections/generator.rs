@@ -6,9 +6,9 @@ pub struct Generator {
 }
 
 /// Names of keys. The first letter tells the type: list, hash, set, sorted set, sorted set with
-/// equal scores, list that no command takes for another type, string, places.
+/// equal scores, list that no command takes for another type, string, places, HyperLogLog.
 const KEYS: &[(char, usize)] =
-    &[('l', 4), ('h', 3), ('s', 4), ('z', 4), ('x', 2), ('y', 2), ('t', 1), ('p', 3)];
+    &[('l', 4), ('h', 3), ('s', 4), ('z', 4), ('x', 2), ('y', 2), ('t', 1), ('p', 3), ('u', 4)];
 const WORDS: &[&str] = &["a", "b", "c", "dd", "e", "ff", "1", "2", "3", "-4", "10", "007", "1.5", "", "A"];
 const INTEGERS: &[&str] =
     &["0", "1", "2", "3", "5", "-1", "-2", "-3", "10", "-10", "9223372036854775807", "-9223372036854775808"];
@@ -22,6 +22,7 @@ const JUNK: &[&str] = &["x", "", "nan", "1.5", "-9223372036854775809", "01", " 1
 /// - `K`, `D`: a key of the type; `N`: a number of keys, and so many keys
 /// - `E`: an element; `I`: an integer; `F`: a score; `R`: a rank; `W`: a timeout
 /// - `S`, `T`: ends of an interval of scores, and of names
+/// - `M`: many elements
 /// - `X`: longitude and latitude; `L`: a length; `U`: a unit of lengths
 const COMMANDS: &[(char, &[&str])] = &[
     (
@@ -178,6 +179,32 @@ const COMMANDS: &[(char, &[&str])] = &[
         ],
     ),
     (
+        'u',
+        &[
+            "pfadd K",
+            "pfadd K E E E",
+            "pfadd K M",
+            "pfadd K M M M",
+            "pfcount K",
+            "pfcount K {K} {K}",
+            "pfmerge K",
+            "pfmerge K K {K}",
+            "pfdebug encoding K",
+            "pfdebug decode K",
+            "pfdebug (todense|getreg|nothing) K",
+            "get K",
+            // This one is damaged. Redis may add some elements to it before it fails.
+            "copy K u9 replace",
+            "setrange u9 (4|5|15|16|17|18|40|300) (\u{0}|\u{1}|x|\u{7f}|hello)",
+            "append u9 (x|\u{3}\u{7f}|hello)",
+            "pfcount u9 {K}",
+            "pfmerge K u9",
+            "pfdebug (decode|todense|getreg|encoding) u9",
+            "get u9",
+            "del K",
+        ],
+    ),
+    (
         'y',
         &[
             "rpush K E E E",
@@ -301,6 +328,11 @@ impl Generator {
                 1 => "+".into(),
                 _ => format!("{}{}", self.choose(&["[", "("]), self.choose(WORDS)),
             },
+            "M" => {
+                let count = 1 << self.below(9);
+                (1..count).for_each(|_| words.push(self.below(1 << 30).to_string()));
+                self.element()
+            }
             "X" => {
                 words.push(self.coordinate(180.0));
                 self.coordinate(85.05112878)

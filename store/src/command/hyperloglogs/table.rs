@@ -41,19 +41,11 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
         .flags(&[Flags::WRITE, Flags::DENYOOM, Flags::ADMIN])
         .keys(2, 2, 1)
         .categories(&["hyperloglog"])
-        .doc(
-            "hyperloglog",
-            "2.8.9",
-            "N/A",
-            "Internal commands for debugging HyperLogLog values",
-        ),
-    Command::new("pfselftest", 1, pfselftest)
-        .flags(&[Flags::ADMIN])
-        .categories(&["hyperloglog"])
-        .doc(
-            "hyperloglog",
-            "2.8.9",
-            "N/A",
-            "An internal command for testing HyperLogLog values",
-        ),
+        .doc("hyperloglog", "2.8.9", "N/A", "Internal commands for debugging HyperLogLog values"),
+    Command::new("pfselftest", 1, pfselftest).flags(&[Flags::ADMIN]).categories(&["hyperloglog"]).doc(
+        "hyperloglog",
+        "2.8.9",
+        "N/A",
+        "An internal command for testing HyperLogLog values",
+    ),
 ];
