@@ -1,4 +1,4 @@
-//! HyperLogLogs: what Redis says of them, for machines without it, and how good their estimates are.
+//! HyperLogLogs: what Redis says of them, for machines without it, and how close estimates are.
 
 use xtasking::Runtime;
 use xtasking_store::Engine;
@@ -155,7 +155,7 @@ fn damaged_sketches_are_answered() {
         let count = random.below(if round % 10 == 0 { 3000 } else { 60 });
         let elements: Vec<_> = (0..count).map(|_| random.word().to_string()).collect();
         run(&mut client, "DEL h");
-        run(&mut client, &format!("PFADD h {}", elements.join(" ")).trim_end().to_owned());
+        run(&mut client, format!("PFADD h {}", elements.join(" ")).trim_end());
         for _ in 0..1 + random.below(4) {
             let len = number(&mut client, "STRLEN h") as u64;
             let at = random.below(len + 1).to_string();
