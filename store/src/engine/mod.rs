@@ -15,6 +15,7 @@
 //! | `durable` | what the log has to do with requests |
 //! | `replay` | replays the log |
 //! | `load` | loads a file of Redis |
+//! | `eviction` | evicts keys when there is too little memory |
 //! | `snapshot` | takes snapshots |
 //! | `client` | [`Client`]: a session for threads that wait for replies |
 //!
@@ -39,6 +40,7 @@ mod client;
 mod durable;
 #[expect(clippy::module_inception, reason = "the type of this name")]
 mod engine;
+mod eviction;
 mod load;
 mod plan;
 mod replay;

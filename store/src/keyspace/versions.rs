@@ -6,7 +6,8 @@
 //! the tasks that read the version before it, and none of those that read its own: it is of one
 //! moment, as tasks hold their shards until they end.
 
-use super::Entry;
+use super::access::SharedClock;
+use super::{AccessClock, Entry};
 use crate::rdb::put_record;
 use crate::snapshot::SnapshotOutput;
 use std::fmt;
@@ -30,6 +31,8 @@ pub(crate) const CROWD: usize = 32 << 20;
 pub(crate) struct Versions {
     word: AtomicU32,
     output: Mutex<Option<Arc<SnapshotOutput>>>,
+    /// Beside the word, which each task reads too.
+    clock: SharedClock,
 }
 
 /// What a task reads of the version once it holds its shards.
@@ -65,6 +68,17 @@ impl Versions {
     fn output(&self) -> MutexGuard<'_, Option<Arc<SnapshotOutput>>> {
         // Nothing panics inside of the lock.
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns what is noted of accesses.
+    #[inline]
+    pub(crate) fn clock(&self) -> AccessClock {
+        self.clock.get()
+    }
+
+    /// Sets what is noted of accesses from now on.
+    pub(crate) fn set_clock(&self, clock: AccessClock) {
+        self.clock.set(clock);
     }
 
     /// Returns the version. The caller holds its shards.
