@@ -141,6 +141,7 @@ impl Keys<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keyspace::{HeldShards, Layout, Versions};
 
     fn entry(number: u64, accessed: u32) -> Entry {
         Entry::of_text(format!("key:{number}").as_bytes(), b"value", None, accessed)
@@ -160,6 +161,24 @@ mod tests {
         }
         let ranks: Vec<_> = std::iter::from_fn(|| pool.pop()).map(|candidate| candidate.rank).collect();
         assert_eq!(ranks, (85..=100).rev().collect::<Vec<u64>>());
+    }
+
+    #[test]
+    fn a_candidate_that_is_in_use_again_stays() {
+        let (layout, versions, mut shard) = (Layout::new(1, 1), Versions::default(), Shard::new(1));
+        let order = EvictionOrder::Stale { is_volatile: false };
+        let mut keys = Keys::new(&layout, &versions, HeldShards::written(0, &mut shard));
+        keys.put_text(b"key", b"value", None);
+        let mut pool = CandidatePool::default();
+        assert_eq!(shard.offer_candidates(0, 5, order, AccessClock::Time, 100_000, &mut pool), 1);
+        let candidate = pool.pop().unwrap();
+        let mut keys = Keys::new(&layout, &versions, HeldShards::written(0, &mut shard));
+        keys.begin(0, 100_000);
+        assert!(keys.get(b"key").is_some());
+        assert_eq!(keys.evict(candidate.clone(), order), None);
+        keys.begin(0, 300_000);
+        assert_eq!(keys.evict(candidate.clone(), order).as_deref(), Some(&b"key"[..]));
+        assert_eq!(keys.evict(candidate, order), None);
     }
 
     #[test]

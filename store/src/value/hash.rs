@@ -73,6 +73,15 @@ impl Hash {
         }
     }
 
+    /// Checks the count of bytes against what is there.
+    #[cfg(test)]
+    pub(super) fn check_bytes(&self) {
+        if let Repr::Table(pairs) = &self.repr {
+            let sizes = pairs.table.iter().map(|(field, value)| field.len() + value.len());
+            assert_eq!(pairs.bytes, sizes.sum::<usize>());
+        }
+    }
+
     /// Returns the encoding as `OBJECT ENCODING` names it.
     pub const fn encoding(&self) -> &'static str {
         match &self.repr {

@@ -57,6 +57,12 @@ impl List {
         self.chunks.capacity() * size_of::<PackedList>() + self.bytes + self.bytes / 4
     }
 
+    /// Checks the count of bytes against what is there.
+    #[cfg(test)]
+    pub(super) fn check_bytes(&self) {
+        assert_eq!(self.bytes, self.chunks.iter().map(PackedList::byte_len).sum::<usize>());
+    }
+
     /// Returns the encoding as `OBJECT ENCODING` names it.
     pub const fn encoding(&self) -> &'static str {
         if self.is_quick { "quicklist" } else { "listpack" }

@@ -82,6 +82,14 @@ impl Set {
         }
     }
 
+    /// Checks the count of bytes against what is there.
+    #[cfg(test)]
+    pub(super) fn check_bytes(&self) {
+        if let Repr::Table(table) = &self.repr {
+            assert_eq!(table.bytes, table.members.iter().map(|member| member.len()).sum::<usize>());
+        }
+    }
+
     /// Returns the encoding as `OBJECT ENCODING` names it.
     pub const fn encoding(&self) -> &'static str {
         match &self.repr {

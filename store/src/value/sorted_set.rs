@@ -111,6 +111,14 @@ impl SortedSet {
         }
     }
 
+    /// Checks the count of bytes against what is there.
+    #[cfg(test)]
+    pub(super) fn check_bytes(&self) {
+        if let Repr::Table(index) = &self.repr {
+            assert_eq!(index.bytes, index.scores.keys().map(|member| member.len()).sum::<usize>());
+        }
+    }
+
     /// Returns the encoding as `OBJECT ENCODING` names it.
     pub const fn encoding(&self) -> &'static str {
         match &self.repr {

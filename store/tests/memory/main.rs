@@ -5,8 +5,11 @@
 //! | `policies` | which keys go |
 //! | `refusals` | commands that are refused |
 //! | `followers` | what the log and other clients learn |
+//! | `buffers` | those of clients |
 //! | `process` | the memory of the program |
 
+#[cfg(feature = "net")]
+mod buffers;
 mod followers;
 mod policies;
 #[cfg(all(target_os = "linux", feature = "program"))]
