@@ -40,14 +40,16 @@ impl Keys<'_> {
         std::mem::take(&mut self.growth)
     }
 
-    /// Inserts an entry whose key is not there.
+    /// Inserts an entry whose key is not there, into a table that may be changed: the caller has it
+    /// from [`table_mut`](Self::table_mut).
     pub(super) fn insert(&mut self, hash: u64, at: usize, entry: Entry) -> &mut Entry {
         if self.held()[at].is_counted {
             self.end_change();
             self.growth += entry.bytes() as i64;
         }
-        let (layout, version) = (self.layout(), self.version_word().version());
-        self.table_mut(hash, at).insert(hash, entry, version, |key| layout.hash(key))
+        let (database, layout, version) = (self.database(), self.layout(), self.version_word().version());
+        let table = &mut self.held_mut()[at].databases[database].table;
+        table.insert(hash, entry, version, |key| layout.hash(key))
     }
 
     /// Removes the entry of a key.

@@ -39,6 +39,8 @@ struct Lane(AtomicI64);
 
 const LANES: usize = 16;
 
+/// What an empty store takes, so that with a lower limit nothing is accepted.
+const EMPTY: i64 = 1 << 10;
 /// Memory of the process beyond what is known of that is no excess, in bytes.
 const ALLOWANCE: i64 = 32 << 20;
 /// The same for each client.
@@ -120,7 +122,7 @@ impl Memory {
     /// taken since the start.
     pub fn used(&self) -> u64 {
         match self.is_counted.load(Ordering::Relaxed) {
-            true => self.counted() + self.excess(),
+            true => self.counted() + self.excess() + EMPTY as u64,
             false => self.resident().map_or(0, |bytes| bytes.saturating_sub(self.at_start)),
         }
     }
@@ -160,7 +162,7 @@ impl Memory {
     pub(crate) fn room(&self) -> i64 {
         match self.limit.load(Ordering::Relaxed) {
             0 => i64::MAX,
-            limit => limit - self.sum() - self.excess.load(Ordering::Relaxed),
+            limit => limit - EMPTY - self.sum() - self.excess.load(Ordering::Relaxed),
         }
     }
 
@@ -256,7 +258,7 @@ mod tests {
         // 100 at the start, 800 of keys, an eighth of that for fragmentation, and the allowance.
         assert_eq!(measure(1032, KnownMemory::default()), 0);
         assert_eq!(measure(1052, KnownMemory::default()), 20);
-        assert_eq!(memory.room(), 180 * MIB);
+        assert_eq!(memory.room(), 180 * MIB - EMPTY);
         assert_eq!(measure(1052, KnownMemory { clients: 160, ..KnownMemory::default() }), 10);
         assert_eq!(measure(1052, KnownMemory { log_backlog: 20 << 20, ..KnownMemory::default() }), 0);
         assert_eq!(measure(1052, KnownMemory { is_saving: true, ..KnownMemory::default() }), 0);

@@ -41,6 +41,21 @@ fn what_adds_is_refused_and_what_reads_or_removes_is_not() {
 }
 
 #[test]
+fn an_empty_store_takes_nothing_with_a_limit_of_a_byte() {
+    for policy in ["noeviction", "allkeys-lru", "volatile-ttl"] {
+        let mut store = Store::new(policy, 0);
+        store.run("SET key value");
+        store.run("CONFIG SET maxmemory 1");
+        assert_eq!(store.run("SET other value"), OOM, "{policy}");
+        assert_eq!(store.contains("key"), policy != "allkeys-lru");
+        store.run("FLUSHALL");
+        assert_eq!(store.run("SET other value"), OOM, "{policy}");
+        store.run("CONFIG SET maxmemory 10kb");
+        assert_eq!(store.run("SET other value"), "+OK\r\n", "{policy}");
+    }
+}
+
+#[test]
 fn what_a_pipeline_adds_is_refused_from_the_limit_on() {
     let mut store = Store::new("noeviction", 20 * KIB);
     let lines: Vec<_> = (0..200).map(|number| format!("SET key:{number} {}", text(200))).collect();
