@@ -1,13 +1,13 @@
-//! Evicts keys when they take more memory than they may, and refuses commands when none can go.
+//! Evicts keys when they take more memory than they may.
 
 use super::Engine;
 use super::batch::Batch;
 use super::engine::Inner;
+use super::room::needs_room;
 use super::turn::Turn;
-use crate::command::{Command, CommandError, Flags, resolve};
+use crate::command::Command;
 use crate::keyspace::{AccessClock, Candidate, CandidatePool, EvictionOrder, HeldShards, Keys, Shard};
 use crate::server::{KnownMemory, Setting};
-use crate::session::Session;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use xtasking::Context;
@@ -97,13 +97,14 @@ impl Inner {
         let settings = &self.server.settings;
         let number = |setting| settings.number(setting) as u32;
         self.versions.set_clock(match settings.counts_accesses() {
-            false => AccessClock::Time,
-            true => AccessClock::Frequency {
-                log_factor: number(Setting::LfuLogFactor),
-                decay_minutes: number(Setting::LfuDecayTime),
-            },
+            false => AccessClock::TIME,
+            true => AccessClock::counting(number(Setting::LfuLogFactor), number(Setting::LfuDecayTime)),
         });
-        self.server.memory.set_limit(settings.number(Setting::MaxMemory))
+        let is_count_due = self.server.memory.set_limit(settings.number(Setting::MaxMemory));
+        if is_count_due {
+            self.versions.set_counted();
+        }
+        is_count_due
     }
 
     /// Counts the bytes of all shards, by a task for each. Then a batch goes on.
@@ -125,10 +126,11 @@ impl Inner {
     /// Adds to the bytes of the keys what a task has changed.
     #[inline]
     pub(super) fn count_growth(&self, worker: usize, keys: &mut Keys<'_>) -> i64 {
-        let growth = keys.take_growth();
-        if growth != 0 {
-            self.server.memory.add(worker, growth);
+        if !keys.version_word().is_counted() {
+            return 0;
         }
+        let growth = keys.take_growth();
+        self.server.memory.add(worker, growth);
         growth
     }
 
@@ -244,31 +246,5 @@ impl Turn {
         self.note_room(inner.server.memory.room());
         batch.lacks_memory = room == Room::Lacking;
         room != Room::Pending
-    }
-}
-
-/// Returns true if a command may be refused as there is too little memory.
-fn needs_room(command: &Command, session: &Session) -> bool {
-    let denies = |command: &Command| command.flags.has(Flags::DENYOOM);
-    match (&session.transaction, command.name) {
-        (Some(transaction), "exec") => {
-            let requests = &transaction.requests;
-            (0..requests.len()).any(|index| resolve(requests.args(index)).is_ok_and(denies))
-        }
-        // What is queued takes memory too.
-        (Some(_), name) => !matches!(name, "discard" | "quit" | "reset"),
-        (None, _) => denies(command),
-    }
-}
-
-/// Refuses a command that [needs room](needs_room): EXEC by itself.
-#[cold]
-pub(super) fn check_room(command: &Command, session: &mut Session) -> Result<(), CommandError> {
-    match session.transaction.as_mut().filter(|_| command.name == "exec") {
-        Some(transaction) => {
-            transaction.refusal = Some(CommandError::OUT_OF_MEMORY);
-            Ok(())
-        }
-        None => Err(CommandError::OUT_OF_MEMORY),
     }
 }

@@ -16,6 +16,7 @@
 //! | `replay` | replays the log |
 //! | `load` | loads a file of Redis |
 //! | `eviction` | evicts keys when there is too little memory |
+//! | `room` | which commands are refused when none can go |
 //! | `snapshot` | takes snapshots |
 //! | `client` | [`Client`]: a session for threads that wait for replies |
 //!
@@ -44,6 +45,7 @@ mod eviction;
 mod load;
 mod plan;
 mod replay;
+mod room;
 mod run;
 mod serve;
 mod snapshot;

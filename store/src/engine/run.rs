@@ -3,8 +3,8 @@
 use super::batch::Batch;
 use super::blocked::Parked;
 use super::engine::Inner;
-use super::eviction::check_room;
 use super::plan::runs_now;
+use super::room::check_room;
 use super::serve::{Errand, serve_ready};
 use super::turn::Turn;
 use crate::command::{
@@ -62,7 +62,10 @@ impl<'v> Body<'v> {
     /// Runs, queues or refuses the next request of a batch. Its command was found, unless it is
     /// refused.
     fn run_next(&mut self, command: Option<&'static Command>, batch: &mut Batch) -> Option<Block> {
-        let lacks_memory = std::mem::take(&mut batch.lacks_memory);
+        let lacks_memory = batch.lacks_memory;
+        if lacks_memory {
+            batch.lacks_memory = false;
+        }
         let Batch { session, requests, next, reply, .. } = batch;
         let args = requests.args(*next);
         let found = command.map_or_else(|| resolve(args), Ok).and_then(|command| {

@@ -4,8 +4,8 @@
 //!
 //! | clock | bits |
 //! |---|---|
-//! | [`AccessClock::Time`] | 32: the seconds since 1970 |
-//! | [`AccessClock::Frequency`] | 8 to 23: the minutes since 1970; 0 to 7: a counter |
+//! | [`AccessClock::TIME`] | 32: the seconds since 1970 |
+//! | [`AccessClock::counting`] | 8 to 23: the minutes since 1970; 0 to 7: a counter |
 //!
 //! The counter grows with a probability that falls as it grows, so that 255 stands for very many
 //! accesses. It loses one for each time `lfu-decay-time` that has passed since the last access.
@@ -13,20 +13,13 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What is noted of accesses.
+/// What is noted of accesses: one word, as each task reads it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum AccessClock {
-    /// The time of the last one.
-    #[default]
-    Time,
-    /// How often there were some.
-    Frequency {
-        /// The larger, the slower the counter grows.
-        log_factor: u32,
-        /// The minutes after which the counter loses one; 0 for never.
-        decay_minutes: u32,
-    },
-}
+pub(crate) struct AccessClock(u64);
+
+/// Set if accesses are counted. Below are `lfu-log-factor` and `lfu-decay-time`.
+const COUNTS: u64 = 1 << 63;
+const SETTING_BITS: u32 = 31;
 
 /// The counter of a new key, so that it is not evicted at once.
 const FIRST_COUNT: u32 = 5;
@@ -36,57 +29,66 @@ const MINUTES: u32 = 0xffff;
 const COUNT_BITS: u32 = 8;
 
 impl AccessClock {
+    /// The time of the last access is noted.
+    pub(crate) const TIME: Self = Self(0);
+
+    /// Accesses are counted. The larger `log_factor` is, the slower the counter grows; after each
+    /// time of `decay_minutes` it loses one, if that is not 0. Both have 31 bits.
+    pub(crate) fn counting(log_factor: u32, decay_minutes: u32) -> Self {
+        Self(COUNTS | u64::from(log_factor) << SETTING_BITS | u64::from(decay_minutes))
+    }
+
+    #[inline]
+    fn counts(self) -> bool {
+        self.0 != 0
+    }
+
+    fn log_factor(self) -> u32 {
+        (self.0 >> SETTING_BITS) as u32 & (u32::MAX >> 1)
+    }
+
+    fn decay_minutes(self) -> u32 {
+        self.0 as u32 & (u32::MAX >> 1)
+    }
+
     /// Returns what an entry has at first.
     #[inline]
     pub(super) fn first(self, now: u64) -> u32 {
-        match self {
-            Self::Time => seconds(now),
-            Self::Frequency { .. } => minutes(now) << COUNT_BITS | FIRST_COUNT,
-        }
+        if self.counts() { of_count(FIRST_COUNT, now) } else { seconds(now) }
     }
 
     /// Returns what an entry has after an access.
     #[inline]
     pub(super) fn after_access(self, accessed: u32, now: u64) -> u32 {
-        match self {
-            Self::Time => seconds(now),
-            Self::Frequency { log_factor, decay_minutes } => {
-                let count = grown(decayed(accessed, decay_minutes, now), log_factor);
-                minutes(now) << COUNT_BITS | count
-            }
-        }
+        if self.counts() { self.counted(accessed, now) } else { seconds(now) }
+    }
+
+    #[cold]
+    fn counted(self, accessed: u32, now: u64) -> u32 {
+        of_count(grown(decayed(accessed, self.decay_minutes(), now), self.log_factor()), now)
     }
 
     /// Returns what stands for a number of seconds without access.
     pub(super) fn of_idle_seconds(self, idle: u64, now: u64) -> u32 {
-        match self {
-            Self::Time => seconds(now).saturating_sub(u32::try_from(idle).unwrap_or(u32::MAX)),
-            Self::Frequency { .. } => self.first(now),
+        match self.counts() {
+            false => seconds(now).saturating_sub(u32::try_from(idle).unwrap_or(u32::MAX)),
+            true => self.first(now),
         }
     }
 
     /// Returns what stands for a counter.
     pub(super) fn of_count(self, count: u8, now: u64) -> u32 {
-        match self {
-            Self::Time => seconds(now),
-            Self::Frequency { .. } => minutes(now) << COUNT_BITS | u32::from(count),
-        }
+        if self.counts() { of_count(count.into(), now) } else { seconds(now) }
     }
 
     /// Returns the seconds since the last access.
     pub(super) fn idle_seconds(self, accessed: u32, now: u64) -> u32 {
-        match self {
-            Self::Time => seconds(now).saturating_sub(accessed),
-            Self::Frequency { .. } => 0,
-        }
+        if self.counts() { 0 } else { seconds(now).saturating_sub(accessed) }
     }
 
     /// Returns the counter; `None` if accesses are not counted.
     pub(super) fn count(self, accessed: u32, now: u64) -> Option<u32> {
-        match self {
-            Self::Time => None,
-            Self::Frequency { decay_minutes, .. } => Some(decayed(accessed, decay_minutes, now)),
-        }
+        self.counts().then(|| decayed(accessed, self.decay_minutes(), now))
     }
 
     /// Returns how much sooner than others an entry is to be evicted.
@@ -94,6 +96,10 @@ impl AccessClock {
         let count = self.count(accessed, now);
         count.map_or_else(|| self.idle_seconds(accessed, now).into(), |count| (MOST_COUNT - count).into())
     }
+}
+
+fn of_count(count: u32, now: u64) -> u32 {
+    minutes(now) << COUNT_BITS | count
 }
 
 /// Seconds since 1970, which fit until 2106.
@@ -137,38 +143,21 @@ pub(super) fn random() -> u64 {
 #[derive(Debug, Default)]
 pub(super) struct SharedClock(AtomicU64);
 
-/// Set if accesses are counted; the settings are in the bits below.
-const IS_FREQUENCY: u64 = 1 << 63;
-const SETTING_BITS: u32 = 31;
-
 impl SharedClock {
     #[inline]
     pub(super) fn get(&self) -> AccessClock {
         // Relaxed, as below: the clock orders nothing.
-        match self.0.load(Ordering::Relaxed) {
-            0 => AccessClock::Time,
-            word => {
-                let mask = (1 << SETTING_BITS) - 1;
-                let setting = |shift: u32| (word >> shift & mask) as u32;
-                AccessClock::Frequency { log_factor: setting(SETTING_BITS), decay_minutes: setting(0) }
-            }
-        }
+        AccessClock(self.0.load(Ordering::Relaxed))
     }
 
     pub(super) fn set(&self, clock: AccessClock) {
-        let word = match clock {
-            AccessClock::Time => 0,
-            AccessClock::Frequency { log_factor, decay_minutes } => {
-                IS_FREQUENCY | u64::from(log_factor) << SETTING_BITS | u64::from(decay_minutes)
-            }
-        };
-        self.0.store(word, Ordering::Relaxed);
+        self.0.store(clock.0, Ordering::Relaxed);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{AccessClock, SharedClock};
+    use super::AccessClock;
 
     const MINUTE: u64 = 60_000;
 
@@ -179,7 +168,7 @@ mod tests {
 
     #[test]
     fn counters_grow_with_the_logarithm_of_the_accesses() {
-        let clock = |log_factor| AccessClock::Frequency { log_factor, decay_minutes: 1 };
+        let clock = |log_factor| AccessClock::counting(log_factor, 1);
         assert_eq!(count_after(0, clock(10)), 5);
         assert_eq!(count_after(1, clock(10)), 6);
         assert_eq!(count_after(1000, clock(0)), 255);
@@ -189,34 +178,32 @@ mod tests {
 
     #[test]
     fn counters_decay_over_the_end_of_the_minutes() {
-        let clock = AccessClock::Frequency { log_factor: 0, decay_minutes: 2 };
+        let clock = AccessClock::counting(0, 2);
         let end = 65_535 * MINUTE;
         let accessed = clock.of_count(100, end);
         for (minutes, expected) in [(0, 100), (1, 100), (2, 99), (9, 96), (199, 1), (1000, 0)] {
             assert_eq!(clock.count(accessed, end + minutes * MINUTE), Some(expected), "{minutes}");
         }
-        let never = AccessClock::Frequency { log_factor: 0, decay_minutes: 0 };
+        let never = AccessClock::counting(0, 0);
         assert_eq!(never.count(accessed, end + 500 * MINUTE), Some(100));
         assert!(clock.staleness(accessed, end) < clock.staleness(accessed, end + 10 * MINUTE));
     }
 
     #[test]
     fn times_tell_how_long_there_was_no_access() {
-        let clock = AccessClock::Time;
+        let clock = AccessClock::TIME;
         let accessed = clock.of_idle_seconds(7, 10_000);
         assert_eq!((clock.idle_seconds(accessed, 12_000), clock.count(accessed, 12_000)), (9, None));
         assert_eq!(clock.idle_seconds(clock.after_access(accessed, 12_000), 12_999), 0);
     }
 
     #[test]
-    fn the_clock_of_a_store_keeps_its_settings() {
-        let shared = SharedClock::default();
-        assert_eq!(shared.get(), AccessClock::Time);
+    fn the_clock_keeps_its_settings() {
         let largest = i32::MAX as u32;
-        for (log_factor, decay_minutes) in [(0, 0), (10, 1), (largest, largest)] {
-            let clock = AccessClock::Frequency { log_factor, decay_minutes };
-            shared.set(clock);
-            assert_eq!(shared.get(), clock);
+        for (log_factor, decay_minutes) in [(0, 0), (10, 1), (largest, 0), (0, largest), (largest, largest)] {
+            let clock = AccessClock::counting(log_factor, decay_minutes);
+            assert!(clock.counts() && clock != AccessClock::TIME);
+            assert_eq!((clock.log_factor(), clock.decay_minutes()), (log_factor, decay_minutes));
         }
     }
 }

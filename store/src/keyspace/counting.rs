@@ -1,8 +1,8 @@
 //! How much memory keys take: counted for the limit `maxmemory`, once there is one.
 //!
-//! A shard is counted or not. If it is, each change of an entry is added to a sum of the task, which
-//! passes it on. A value that a command changes in place is measured before, and again when the
-//! command goes on to another key or ends.
+//! A shard is counted or not. If it is, each change of an entry is added to a sum of the task,
+//! which passes it on. A value that a command changes in place is measured before, and again when
+//! the command goes on to another key or ends.
 
 use super::{Entry, Keys, Shard};
 use smallvec::SmallVec;
@@ -32,18 +32,22 @@ impl Shard {
 
 impl Keys<'_> {
     /// Takes by how many bytes the keys of the counted shards have grown.
-    #[inline]
+    #[cold]
     pub(crate) fn take_growth(&mut self) -> i64 {
-        if self.changing.is_some() {
-            self.end_change();
-        }
+        self.end_change();
         std::mem::take(&mut self.growth)
+    }
+
+    /// Returns true if a shard is counted.
+    #[inline]
+    fn is_counted(&self, at: usize) -> bool {
+        self.version_word().is_counted() && self.held()[at].is_counted
     }
 
     /// Inserts an entry whose key is not there, into a table that may be changed: the caller has it
     /// from [`table_mut`](Self::table_mut).
     pub(super) fn insert(&mut self, hash: u64, at: usize, entry: Entry) -> &mut Entry {
-        if self.held()[at].is_counted {
+        if self.is_counted(at) {
             self.end_change();
             self.growth += entry.bytes() as i64;
         }
@@ -54,7 +58,7 @@ impl Keys<'_> {
 
     /// Removes the entry of a key.
     pub(super) fn remove_entry(&mut self, hash: u64, at: usize, key: &[u8]) -> Option<Entry> {
-        let is_counted = self.held()[at].is_counted;
+        let is_counted = self.is_counted(at);
         if is_counted {
             self.end_change();
         }
@@ -68,7 +72,7 @@ impl Keys<'_> {
     /// Measures an entry that is about to be changed, if its shard is counted.
     #[inline]
     pub(super) fn begin_change(&mut self, hash: u64, at: usize, key: &[u8]) {
-        if self.held()[at].is_counted && !planted!("change-in-place-uncounted") {
+        if self.is_counted(at) && !planted!("change-in-place-uncounted") {
             self.measure(hash, at, key);
         }
     }

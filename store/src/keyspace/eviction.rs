@@ -155,7 +155,7 @@ mod tests {
             // In an order of no pattern, and each twice.
             let second = (number * 37 % 100) as u32;
             let entry = entry(number, second);
-            let rank = order.rank(&entry, AccessClock::Time, 100_000).unwrap();
+            let rank = order.rank(&entry, AccessClock::TIME, 100_000).unwrap();
             pool.offer(rank, 0, 0, &entry);
             pool.offer(rank, 0, 0, &entry);
         }
@@ -170,7 +170,7 @@ mod tests {
         let mut keys = Keys::new(&layout, &versions, HeldShards::written(0, &mut shard));
         keys.put_text(b"key", b"value", None);
         let mut pool = CandidatePool::default();
-        assert_eq!(shard.offer_candidates(0, 5, order, AccessClock::Time, 100_000, &mut pool), 1);
+        assert_eq!(shard.offer_candidates(0, 5, order, AccessClock::TIME, 100_000, &mut pool), 1);
         let candidate = pool.pop().unwrap();
         let mut keys = Keys::new(&layout, &versions, HeldShards::written(0, &mut shard));
         keys.begin(0, 100_000);
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn the_order_says_which_entries_are_evicted() {
-        let rank = |order: EvictionOrder, entry: &Entry| order.rank(entry, AccessClock::Time, 0);
+        let rank = |order: EvictionOrder, entry: &Entry| order.rank(entry, AccessClock::TIME, 0);
         let (lasting, mut soon, mut late) = (entry(1, 0), entry(2, 0), entry(3, 0));
         soon.set_expires_at(Some(10));
         late.set_expires_at(Some(20));

@@ -13,25 +13,25 @@ impl Keys<'_> {
 
     /// Sets the value of a key, and when it expires.
     pub fn put_until(&mut self, key: &[u8], value: Value, expires_at: Option<u64>) {
-        let (value, accessed) = (Cell::new(Some(value)), self.clock().first(self.now()));
+        let (value, clock, now) = (Cell::new(Some(value)), self.clock(), self.now());
         let take = || value.take().expect("a value is put once");
         self.put_by(
             key,
             expires_at,
             |entry| entry.set_value(take()),
-            || Entry::new(key, take(), expires_at, accessed),
+            || Entry::new(key, take(), expires_at, clock.first(now)),
         );
     }
 
     /// Sets a key to a string as SET does (the text of an integer becomes one), and when it
     /// expires.
     pub fn put_text(&mut self, key: &[u8], text: &[u8], expires_at: Option<u64>) {
-        let accessed = self.clock().first(self.now());
+        let (clock, now) = (self.clock(), self.now());
         self.put_by(
             key,
             expires_at,
             |entry| entry.set_text(text),
-            || Entry::of_text(key, text, expires_at, accessed),
+            || Entry::of_text(key, text, expires_at, clock.first(now)),
         );
     }
 

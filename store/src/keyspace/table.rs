@@ -255,8 +255,8 @@ impl Table {
         }
     }
 
-    /// Iterates over all entries, from a random place on and round to it. Neighbours have nothing to
-    /// do with each other, as their hashes decide where they are.
+    /// Iterates over all entries, from a random place on and round to it. Neighbours have nothing
+    /// to do with each other, as their hashes decide where they are.
     pub(crate) fn iter_from(&self, random: u64) -> impl Iterator<Item = &Entry> {
         let segments = self.segments.len();
         let first = (random as usize).checked_rem(segments).unwrap_or(0);

@@ -20,8 +20,10 @@ const SAVING: u32 = 1;
 const CROWDED: u32 = 2;
 /// Set when commands that write are perhaps refused, as the last snapshot has failed.
 const SUSPECT: u32 = 4;
+/// Set once it is counted how much memory keys take.
+const COUNTED: u32 = 8;
 /// The version is in the bits above.
-const FLAGS: u32 = 3;
+const FLAGS: u32 = 4;
 
 /// Bytes to be written from which on tasks that write are put off.
 pub(crate) const CROWD: usize = 32 << 20;
@@ -55,6 +57,12 @@ impl VersionWord {
     #[inline]
     pub(crate) fn is_crowded(self) -> bool {
         self.0 & CROWDED != 0
+    }
+
+    /// Returns true if some shards are counted.
+    #[inline]
+    pub(crate) fn is_counted(self) -> bool {
+        self.0 & COUNTED != 0
     }
 
     /// Returns true if commands that write are perhaps refused.
@@ -101,7 +109,9 @@ impl Versions {
     pub(crate) fn begin(&self, output: Arc<SnapshotOutput>) -> u32 {
         let before = self.output().replace(output);
         assert!(before.is_none(), "one snapshot is taken at a time");
-        let next = |word: u32| Some(((word >> FLAGS).wrapping_add(1) << FLAGS) | word & SUSPECT | SAVING);
+        let next = |word: u32| {
+            Some(((word >> FLAGS).wrapping_add(1) << FLAGS) | word & (SUSPECT | COUNTED) | SAVING)
+        };
         // Release pairs with the Acquire of `read`. Snapshots begin one after the other.
         let word = self.word.fetch_update(Ordering::Release, Ordering::Relaxed, next);
         (word.unwrap_or_else(|word| word) >> FLAGS).wrapping_add(1) & (u32::MAX >> FLAGS)
@@ -110,7 +120,8 @@ impl Versions {
     /// Ends the snapshot. After one that has failed tasks look whether they are refused.
     pub(crate) fn end(&self, has_failed: bool) {
         *self.output() = None;
-        let next = |word: u32| Some(word >> FLAGS << FLAGS | if has_failed { SUSPECT } else { 0 });
+        let kept = |word: u32| word >> FLAGS << FLAGS | word & COUNTED;
+        let next = |word: u32| Some(kept(word) | if has_failed { SUSPECT } else { 0 });
         // Relaxed: what a task does that still reads the old flags is right as well.
         _ = self.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     }
@@ -119,6 +130,13 @@ impl Versions {
     pub(crate) fn set_suspect(&self) {
         // Relaxed: a task that reads a version that is begun after this reads it too.
         self.word.fetch_or(SUSPECT, Ordering::Relaxed);
+    }
+
+    /// Notes that shards are counted from now on, each from when a task has counted it. The tasks
+    /// that have it later read this flag.
+    pub(crate) fn set_counted(&self) {
+        // Relaxed: the runtime's way from that task to the next one of the shard orders it.
+        self.word.fetch_or(COUNTED, Ordering::Relaxed);
     }
 
     /// Saves entries of a database.

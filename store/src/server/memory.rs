@@ -1,10 +1,10 @@
 //! How much memory the keys take, and may take: the setting `maxmemory`.
 //!
 //! What counts is the memory of keys and values. Buffers of clients do not: they never evict keys.
-//! The count of bytes knows the sizes of an allocator, but not its fragmentation. So a timer compares
-//! it with the memory of the process, and what that has beyond the count and beyond all that is known
-//! of is the *excess*, which counts too. It is limited, as evicted keys may leave the process as large
-//! as it was: then it only does not grow.
+//! The count of bytes knows the sizes of an allocator, but not its fragmentation. So a timer
+//! compares it with the memory of the process. What that has beyond the count, and beyond all else
+//! that is known of, is the *excess*, which counts too. It is limited, as evicted keys may leave
+//! the process as large as it was: then it only does not grow.
 
 use super::{Setting, Settings};
 use crate::keyspace::EvictionOrder;
@@ -84,8 +84,10 @@ impl Memory {
     /// Adds to the bytes of the keys.
     #[inline]
     pub(crate) fn add(&self, worker: usize, bytes: i64) {
-        // Relaxed, as all here: the numbers order nothing.
-        self.lanes[worker % LANES].0.fetch_add(bytes, Ordering::Relaxed);
+        if bytes != 0 {
+            // Relaxed, as all here: the numbers order nothing.
+            self.lanes[worker % LANES].0.fetch_add(bytes, Ordering::Relaxed);
+        }
     }
 
     /// Adds to the bytes in buffers of clients.
