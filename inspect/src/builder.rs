@@ -1,6 +1,8 @@
 //! How a server is started, and what may fail.
 
+use crate::metrics::Metric;
 use crate::sampler::Sampler;
+use crate::scrapes::Scrapes;
 use crate::server::{Server, host};
 use crate::site::Site;
 use std::fmt;
@@ -46,11 +48,12 @@ pub struct Builder {
     name: Option<String>,
     hosts: Vec<String>,
     keep_recording: Duration,
+    metrics: Vec<Metric>,
 }
 
 impl Default for Builder {
     fn default() -> Self {
-        Self { name: None, hosts: Vec::new(), keep_recording: KEEP_RECORDING }
+        Self { name: None, hosts: Vec::new(), keep_recording: KEEP_RECORDING, metrics: Vec::new() }
     }
 }
 
@@ -83,6 +86,19 @@ impl Builder {
         self
     }
 
+    /// Adds a metric of the program to `/metrics`.
+    ///
+    /// # Panics
+    ///
+    /// If there is a metric of this name already. Names that begin with `xtasking_` and one of the
+    /// words in the guide's table are the runtime's.
+    pub fn metric(mut self, metric: Metric) -> Self {
+        let is_new = self.metrics.iter().all(|known| known.name() != metric.name());
+        assert!(is_new, "there is a metric `{}` already", metric.name());
+        self.metrics.push(metric);
+        self
+    }
+
     /// Starts the server; see [`serve`].
     ///
     /// # Errors
@@ -106,7 +122,8 @@ impl Builder {
         let listener = TcpListener::bind(address).map_err(ServeError::Listen)?;
         let name = self.name.unwrap_or_else(program);
         let sampler = Sampler::new(name.clone(), self.keep_recording);
-        Server::start(listener, Site::new(sampler, name, self.hosts)).map_err(ServeError::Start)
+        let site = Site::new(sampler, name, self.hosts, Scrapes::new(self.metrics));
+        Server::start(listener, site).map_err(ServeError::Start)
     }
 }
 

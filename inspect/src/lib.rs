@@ -54,4 +54,5 @@ mod site;
 mod view;
 
 pub use builder::{Builder, ServeError, serve};
+pub use metrics::Metric;
 pub use server::Server;

@@ -1,6 +1,6 @@
 //! What is kept between two requests for metrics.
 
-use crate::metrics::{self, Series};
+use crate::metrics::{self, Metric, Series};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use xtasking::metrics::Inspection;
@@ -12,11 +12,23 @@ const YOUNG: Duration = Duration::from_millis(100);
 #[derive(Debug, Default)]
 pub(crate) struct Scrapes {
     series: Series,
+    /// The metrics of the program.
+    own: Vec<Metric>,
     /// The last text, and when it was made.
     last: Option<(Instant, Arc<str>)>,
 }
 
 impl Scrapes {
+    /// Begins with these metrics of the program.
+    pub fn new(own: Vec<Metric>) -> Self {
+        Self { own, ..Self::default() }
+    }
+
+    /// Forgets the runtime, for another one.
+    pub fn restart(&mut self) {
+        *self = Self::new(std::mem::take(&mut self.own));
+    }
+
     /// Returns the metrics of an inspection; `None` if there is none.
     pub fn text(&mut self, now: Instant, inspect: impl FnOnce() -> Option<Inspection>) -> Option<Arc<str>> {
         if let Some((made, text)) = &self.last
@@ -25,7 +37,7 @@ impl Scrapes {
             return Some(text.clone());
         }
         self.last = None;
-        let text: Arc<str> = metrics::text(&inspect()?, &mut self.series).into();
+        let text: Arc<str> = metrics::text(&inspect()?, &mut self.series, &self.own).into();
         self.last = Some((now, text.clone()));
         Some(text)
     }

@@ -67,13 +67,13 @@ impl fmt::Display for TimelineBody {
 }
 
 impl Site {
-    pub fn new(sampler: Sampler, name: String, hosts: Vec<String>) -> Self {
+    pub fn new(sampler: Sampler, name: String, hosts: Vec<String>, scrapes: Scrapes) -> Self {
         Self {
             sampler,
             name,
             hosts,
             is_stopped: AtomicBool::new(false),
-            scrapes: Mutex::default(),
+            scrapes: Mutex::new(scrapes),
             has_timeline: Arc::default(),
         }
     }
@@ -98,7 +98,7 @@ impl Site {
     pub fn show(&self, inspector: Inspector) {
         // Held meanwhile, so that no request mixes the counters of two runtimes.
         let mut scrapes = self.scrapes.lock().unwrap_or_else(PoisonError::into_inner);
-        *scrapes = Scrapes::default();
+        scrapes.restart();
         self.sampler.show(inspector);
     }
 
@@ -187,7 +187,7 @@ mod tests {
     fn a_timeline_is_the_only_one_until_it_is_sent() {
         let rt = Runtime::builder().workers(1).inspection(true).build().unwrap();
         let sampler = Sampler::new("test".to_owned(), Duration::ZERO);
-        let site = Site::new(sampler, "test".to_owned(), Vec::new());
+        let site = Site::new(sampler, "test".to_owned(), Vec::new(), Scrapes::default());
         site.show(rt.inspector().unwrap());
         let request = Request {
             path: "/timeline".to_owned(),

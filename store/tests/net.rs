@@ -105,6 +105,22 @@ fn a_client_that_sends_nothing_more_gets_its_replies() {
 }
 
 #[test]
+fn replies_before_a_wait_are_sent_at_once() {
+    let _watched = watchdog();
+    let (_rt, _service, address) = start(2);
+    let mut client = TcpStream::connect(address).unwrap();
+    let mut other = TcpStream::connect(address).unwrap();
+    for _ in 0..100 {
+        let requests = b"SET a 1\r\nGET a\r\nBLPOP b c 0\r\nPING\r\nBLPOP d 0\r\nECHO x\r\n";
+        exchange(&mut client, requests, b"+OK\r\n$1\r\n1\r\n");
+        exchange(&mut other, b"LPUSH c v\r\n", b":1\r\n");
+        exchange(&mut client, b"", b"*2\r\n$1\r\nc\r\n$1\r\nv\r\n+PONG\r\n");
+        exchange(&mut other, b"LPUSH d w\r\n", b":1\r\n");
+        exchange(&mut client, b"", b"*2\r\n$1\r\nd\r\n$1\r\nw\r\n$1\r\nx\r\n");
+    }
+}
+
+#[test]
 fn an_error_of_the_protocol_ends_the_connection_after_its_replies() {
     let _watched = watchdog();
     let (_rt, _service, address) = start(2);

@@ -37,30 +37,41 @@ pub(super) struct Exposition<'a> {
 }
 
 /// What is said of a family of metrics before its samples.
-pub(super) struct Family {
-    name: &'static str,
+pub(super) struct Family<'a> {
+    name: &'a str,
     kind: &'static str,
     unit: &'static str,
-    help: &'static str,
+    help: &'a str,
+    /// Whether its samples may not fall while one runtime is shown.
+    only_rises: bool,
 }
 
-impl Family {
-    pub fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Self {
-        Self { name, kind: "gauge", unit, help }
+impl<'a> Family<'a> {
+    fn new(kind: &'static str, name: &'a str, unit: &'static str, help: &'a str) -> Self {
+        Self { name, kind, unit, help, only_rises: false }
+    }
+
+    pub fn gauge(name: &'a str, unit: &'static str, help: &'a str) -> Self {
+        Self::new("gauge", name, unit, help)
     }
 
     /// Its samples have the suffix `_total`.
-    pub fn counter(name: &'static str, unit: &'static str, help: &'static str) -> Self {
-        Self { name, kind: "counter", unit, help }
+    pub fn counter(name: &'a str, unit: &'static str, help: &'a str) -> Self {
+        Self { only_rises: true, ..Self::new("counter", name, unit, help) }
     }
 
-    pub fn histogram(name: &'static str, unit: &'static str, help: &'static str) -> Self {
-        Self { name, kind: "histogram", unit, help }
+    /// A counter that may begin anew at zero, as scrapers notice.
+    pub fn restarting_counter(name: &'a str, help: &'a str) -> Self {
+        Self::new("counter", name, "", help)
+    }
+
+    pub fn histogram(name: &'a str, unit: &'static str, help: &'a str) -> Self {
+        Self { only_rises: true, ..Self::new("histogram", name, unit, help) }
     }
 
     /// Its samples have a label of its own name, and are 1 or 0.
-    pub fn state_set(name: &'static str, help: &'static str) -> Self {
-        Self { name, kind: "stateset", unit: "", help }
+    pub fn state_set(name: &'a str, help: &'a str) -> Self {
+        Self::new("stateset", name, "", help)
     }
 }
 
@@ -70,16 +81,15 @@ impl<'a> Exposition<'a> {
     }
 
     /// Begins a family. Its samples must follow before the next one begins.
-    pub fn family(&mut self, family: Family) -> Samples<'_> {
-        let Family { name, kind, unit, help } = family;
+    pub fn family<'s>(&'s mut self, family: Family<'s>) -> Samples<'s> {
+        let Family { name, kind, unit, help, only_rises } = family;
         debug_assert!(unit.is_empty() || name.ends_with(unit), "the name ends with its unit");
         let _ = writeln!(self.text, "# TYPE {name} {kind}");
         if !unit.is_empty() {
             let _ = writeln!(self.text, "# UNIT {name} {unit}");
         }
         let _ = writeln!(self.text, "# HELP {name} {}", escaped(help));
-        let is_counted = ["counter", "histogram"].contains(&kind);
-        Samples { text: &mut self.text, name, series: is_counted.then_some(&mut *self.series) }
+        Samples { text: &mut self.text, name, series: only_rises.then_some(&mut *self.series) }
     }
 
     /// Returns the text, with its end.
@@ -92,8 +102,8 @@ impl<'a> Exposition<'a> {
 /// The samples of one family.
 pub(super) struct Samples<'a> {
     text: &'a mut String,
-    name: &'static str,
-    /// If the family counts, so that its samples never fall.
+    name: &'a str,
+    /// If the family's samples never fall.
     series: Option<&'a mut Series>,
 }
 

@@ -7,9 +7,11 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `exposition` | the text format |
+//! | `own` | metrics that a program adds |
 //! | `series` | what one text must know of those before |
 
 mod exposition;
+mod own;
 mod series;
 
 use exposition::{Exposition, Family};
@@ -18,6 +20,7 @@ use std::time::Duration;
 use xtasking::metrics::{Activity, Counters, Inspection, ObjectUse, TaskKind, WorkerInspection};
 
 pub(crate) use exposition::CONTENT_TYPE;
+pub use own::Metric;
 pub(crate) use series::Series;
 
 /// What a worker may do.
@@ -27,8 +30,9 @@ const ACTIVITIES: [Activity; 5] =
 /// Reads a number from a part of an inspection.
 type Read<T> = fn(&T) -> f64;
 
-/// Returns all numbers of an inspection. The texts of one runtime have the same series.
-pub(crate) fn text(inspection: &Inspection, series: &mut Series) -> String {
+/// Returns all numbers of an inspection, then those of the program. The texts of one runtime have
+/// the same series.
+pub(crate) fn text(inspection: &Inspection, series: &mut Series, own: &[Metric]) -> String {
     let kinds = series.kinds(&inspection.kinds);
     let mut out = Exposition::new(series);
     runtime(&mut out, inspection);
@@ -38,6 +42,7 @@ pub(crate) fn text(inspection: &Inspection, series: &mut Series) -> String {
     if let Some(counters) = &inspection.counters {
         counted(&mut out, counters);
     }
+    own.iter().for_each(|metric| metric.write(&mut out));
     out.end()
 }
 

@@ -4,6 +4,8 @@ use super::*;
 use crate::fixture::{inspection, kind, object, worker};
 use serde_json::json;
 use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A sample: name, labels, value.
 type Sample = (String, Vec<(String, String)>, f64);
@@ -115,7 +117,7 @@ fn histograms(samples: &[Sample]) {
 
 /// Returns the text of a runtime that is scraped for the first time.
 fn text(inspection: &Inspection) -> String {
-    super::text(inspection, &mut Series::default())
+    super::text(inspection, &mut Series::default(), &[])
 }
 
 fn value(samples: &[Sample], name: &str, labels: &[(&str, &str)]) -> Option<f64> {
@@ -200,7 +202,7 @@ fn what_counts_never_falls() {
         inspection(9.0, json!({ "workers": [worker], "kinds": [kind("work", &[(run, 4)], 0)] }))
     };
     let mut series = Series::default();
-    let mut read = |busy, run| self::read(&super::text(&at(busy, run), &mut series));
+    let mut read = |busy, run| self::read(&super::text(&at(busy, run), &mut series, &[]));
     let (first, second) = (read(2.0, 0.01), read(1.999_999_9, 0.010_000_001));
     let third = read(3.0, 0.009_999_99);
     let of = |samples, name, labels: &[_]| value(samples, name, labels).unwrap_or_else(|| panic!("{name}"));
@@ -227,7 +229,7 @@ fn names_are_bounded_and_stay() {
         inspection(1.0, json!({ "kinds": names.map(runs).collect::<Vec<_>>() }))
     };
     let mut series = Series::default();
-    let mut read = |names| self::read(&super::text(&all(names), &mut series));
+    let mut read = |names| self::read(&super::text(&all(names), &mut series, &[]));
     let tasks = |samples: &[Sample]| {
         let of = samples.iter().filter(|(name, ..)| name == "xtasking_task_runs_total");
         of.map(|(_, labels, count)| (labels[0].1.clone(), *count)).collect::<Vec<_>>()
@@ -239,4 +241,36 @@ fn names_are_bounded_and_stay() {
     let names = |tasks: &[(String, f64)]| tasks.iter().map(|(name, _)| name.clone()).collect::<HashSet<_>>();
     assert!(names(&second).contains("027") && !names(&second).contains("028"));
     assert_eq!(names(&tasks(&read(0..400))), names(&second));
+}
+
+#[test]
+fn metrics_of_the_program_follow_those_of_the_runtime() {
+    let reads = Arc::new(AtomicU64::new(9));
+    let counter = reads.clone();
+    // It falls, as a counter that was reset.
+    let falling = move || counter.fetch_sub(1, Ordering::Relaxed) as f64;
+    let by_name = || vec![("get".to_owned(), 3.0), ("a \"b\"".to_owned(), 4.0)];
+    let own = [
+        Metric::gauge("shop_open", "Whether \\ it is open.", || 1.0),
+        Metric::counter("shop_orders", "Orders.", falling),
+        Metric::counters("shop_calls", "Calls.", "name", by_name),
+    ];
+    let mut series = Series::default();
+    let mut text = || super::text(&inspection(1.0, json!({})), &mut series, &own);
+    let samples = read(&text());
+    assert_eq!(value(&samples, "shop_open", &[]), Some(1.0));
+    assert_eq!(value(&samples, "shop_orders_total", &[]), Some(9.0));
+    assert_eq!(value(&samples, "shop_calls_total", &[("name", "get")]), Some(3.0));
+    let second = text();
+    assert!(second.contains("# HELP shop_open Whether \\\\ it is open.\n"), "{second}");
+    assert!(second.contains("shop_calls_total{name=\"a \\\"b\\\"\"} 4\n"), "{second}");
+    assert_eq!(value(&read(&second), "shop_orders_total", &[]), Some(8.0));
+}
+
+#[test]
+fn names_that_no_metric_can_have_are_refused() {
+    for name in ["", "7up", "a-b", "a b", "ä"] {
+        let made = std::panic::catch_unwind(|| Metric::gauge(name, "", || 0.0));
+        assert!(made.is_err(), "`{name}`");
+    }
 }

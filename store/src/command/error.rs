@@ -26,6 +26,8 @@ impl CommandError {
     /// A cursor is no number.
     pub const INVALID_CURSOR: Self = Self::fixed("ERR invalid cursor");
 
+    /// The command has panicked.
+    pub const PANICKED: Self = Self::fixed("ERR internal error: the command has panicked");
     /// The command cannot be queued.
     pub const NOT_IN_TRANSACTION: Self = Self::fixed("ERR Command not allowed inside a transaction");
     /// The last snapshot has failed, and the setting `stop-writes-on-bgsave-error` is on.

@@ -1,6 +1,6 @@
 //! Runs a command that was found, and turns its errors into replies.
 
-use super::{Block, Call, Command, NullReply, Outcome, Run};
+use super::{Block, Call, Command, NullReply, Outcome, caught};
 use crate::resp::Reply;
 
 /// How a command ended: what it waits for, if it blocks; and whether its reply is an error.
@@ -15,13 +15,7 @@ pub(crate) fn execute(command: &Command, call: &mut Call<'_, '_>) -> Executed {
     let before = call.reply.len();
     let database = call.keys.database();
     call.effects.begin_command();
-    let outcome = match command.run {
-        Run::Call(run) => run(call),
-        Run::Read(read) => {
-            let value = call.keys.get(call.args.at(1));
-            read(value, call.args, call.reply).map(|()| Outcome::Done)
-        }
-    };
+    let outcome = caught::run(command, call);
     call.keys.select(database);
     for expired in call.keys.take_expired() {
         call.effects.note_expired(expired.database, &expired.key);

@@ -41,6 +41,7 @@
 
 mod bitmaps;
 mod call;
+pub(crate) mod caught;
 mod collections;
 mod commands;
 mod connection;

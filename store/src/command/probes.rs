@@ -1,12 +1,13 @@
 //! Commands for tests of the engine: they wait for strings.
 
 use super::{Block, Call, Command, CommandResult, EventClass, Flags, NullReply, Outcome};
-use crate::value::ValueRef;
+use crate::value::{StringValue, Value, ValueRef};
 
 pub(super) const COMMANDS: &[Command] = &[
     Command::new("take", -3, take).flags(&[Flags::WRITE, Flags::BLOCKING]).keys(1, -2, 1),
     Command::new("taketo", 4, take_to).flags(&[Flags::WRITE, Flags::BLOCKING]).keys(1, 2, 1),
-    Command::new("panic", 2, |_| panic!("a command that panics")).flags(&[Flags::WRITE]).keys(1, 1, 1),
+    Command::new("panic", -2, panic_halfway).flags(&[Flags::WRITE]).keys(1, -1, 1),
+    Command::reading("panicread", 2, |_, _, _| panic!("a command that panics")),
 ];
 
 fn block(call: &Call<'_, '_>, keys: &[&[u8]], others: &[&[u8]]) -> CommandResult {
@@ -32,6 +33,13 @@ fn take(call: &mut Call<'_, '_>) -> CommandResult {
         }
     }
     block(call, &keys, &[])
+}
+
+/// `PANIC key…`: sets the first key, and panics before it says so.
+fn panic_halfway(call: &mut Call<'_, '_>) -> CommandResult {
+    call.keys.put(call.args.at(1), Value::String(StringValue::new(b"half")));
+    call.reply.simple("half");
+    panic!("a command that panics");
 }
 
 /// `TAKETO source destination ms`: moves a string to another key.

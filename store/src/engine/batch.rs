@@ -2,6 +2,7 @@
 
 use super::ahead::Ahead;
 use super::engine::Inner;
+use super::part::{Part, SendEarly};
 use super::plan::{Request, Shards};
 use super::serve::serve_in_order;
 use super::turn::Turn;
@@ -41,6 +42,12 @@ pub trait Completion: Send + 'static {
 
     /// Is called instead if [`Engine::run`](super::Engine::run) has returned the session.
     fn dismiss(self: Box<Self>) {}
+
+    /// Returns what takes the replies so far, when a request waits for a key; `None` if they are to
+    /// come with the others. It may be called several times, and the functions in any order.
+    fn early(&mut self) -> Option<SendEarly> {
+        None
+    }
 }
 
 impl<F: FnOnce(Finished, &mut Context) + Send + 'static> Completion for F {
@@ -200,6 +207,17 @@ impl Batch {
         } else if let Some(batch) = self.when_logged(cx) {
             batch.reply(cx);
         }
+    }
+
+    /// Takes the replies so far, if they may be sent before the others.
+    pub(super) fn take_part(&mut self) -> Option<Part> {
+        if self.reply.is_empty() {
+            return None;
+        }
+        let send = self.then.early()?;
+        let rest = Reply::new(self.reply.protocol());
+        let reply = std::mem::replace(&mut self.reply, rest);
+        Some(Part { reply, dependence: self.dependence, send })
     }
 
     /// Passes the session and the replies on.

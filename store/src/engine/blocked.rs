@@ -7,6 +7,7 @@ use super::run::Body;
 use super::serve::serve_in_order;
 use super::turn::Turn;
 use crate::command::Block;
+use crate::keyspace::Waiting;
 use crate::server::{Ended, Unblock};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -115,12 +116,17 @@ impl Waits {
 impl Inner {
     pub(super) fn end_waits<S: Spawner + Copy>(self: &Arc<Self>, spawner: S) -> Option<u64> {
         let (due, next) = self.blocked.due(self.now());
-        for (session, ticket) in due {
-            if let Some(parked) = self.blocked.take_if(session, ticket, |_| true) {
-                self.finish_wait(spawner, parked, Unblock::Timeout);
-            }
+        for (client, ticket) in due {
+            self.end_wait(spawner, Waiting { ticket, client }, Unblock::Timeout);
         }
         next
+    }
+
+    /// Ends a wait, unless something has ended it before.
+    pub(super) fn end_wait<S: Spawner>(self: &Arc<Self>, spawner: S, waiting: Waiting, how: Unblock) {
+        if let Some(parked) = self.blocked.take_if(waiting.client, waiting.ticket, |_| true) {
+            self.finish_wait(spawner, parked, how);
+        }
     }
 
     pub(super) fn unblock<S: Spawner>(self: &Arc<Self>, spawner: S, session: u64, how: Unblock) -> bool {

@@ -3,12 +3,14 @@
 
 use super::batch::Batch;
 use super::engine::Inner;
+use super::part::Part;
 use super::run::Body;
 use crate::command::{Command, CommandError, Effects, Flags, resolve};
 use crate::keyspace::Keys;
-use crate::log::{Appended, Outcome, Waiter};
+use crate::log::{Appended, Dependence, Outcome, Waiter};
 use crate::resp::{Reply, count_replies};
 use crate::session::Session;
+use std::sync::Arc;
 use xtasking::Context;
 
 /// The error of a command that is refused as the log cannot be written.
@@ -64,6 +66,38 @@ impl Inner {
     }
 }
 
+impl Inner {
+    /// Sends replies, now or when the log has what they depend on.
+    pub(super) fn send_part(self: &Arc<Self>, part: Part, cx: &mut Context) {
+        self.go_on_when_logged(part.dependence, Box::new((self.clone(), part)), cx);
+    }
+
+    /// Lets something go on when the log has what it depends on.
+    fn go_on_when_logged<W: Waiter + 'static>(&self, on: Dependence, waiter: Box<W>, cx: &mut Context) {
+        let Some(log) = self.server.log.get().filter(|_| on.epoch != 0) else {
+            return waiter.go_on(Outcome::Kept, cx);
+        };
+        if let Some(outcome) = log.verdict(on) {
+            return waiter.go_on(outcome, cx);
+        }
+        if let Some((waiter, outcome)) = log.wait(cx.worker(), on, waiter) {
+            waiter.go_on(outcome, cx);
+        }
+    }
+
+    /// Makes each reply the error if what could not be logged is not to be acknowledged.
+    fn answer(&self, reply: &mut Reply, outcome: Outcome) {
+        if outcome == Outcome::Failed {
+            let why = self.log_error().unwrap_or_default();
+            let mut errors = Reply::new(reply.protocol());
+            for _ in 0..count_replies(reply.as_bytes()) {
+                errors.error(refusal(&why).text());
+            }
+            *reply = errors;
+        }
+    }
+}
+
 impl Body<'_> {
     /// Notes that the replies of a batch may depend on all that was logged of the held shards.
     #[inline]
@@ -82,34 +116,27 @@ impl Batch {
     }
 
     fn wait_for_log(mut self: Box<Self>, cx: &mut Context) -> Option<Box<Self>> {
-        let (on, worker, inner) = (self.dependence, cx.worker(), self.inner.clone());
-        let Some(log) = inner.server.log.get() else { return Some(self) };
-        if let Some(outcome) = log.verdict(on) {
-            self.end_wait_for_log(outcome);
+        let (on, inner) = (self.dependence, self.inner.clone());
+        if let Some(outcome) = inner.server.log.get().map_or(Some(Outcome::Kept), |log| log.verdict(on)) {
+            inner.answer(&mut self.reply, outcome);
             return Some(self);
         }
-        if let Some((waiter, outcome)) = log.wait(worker, on, self) {
-            waiter.go_on(outcome, cx);
-        }
+        inner.go_on_when_logged(on, self, cx);
         None
-    }
-
-    /// What could not be logged is not acknowledged: each reply becomes the error.
-    fn end_wait_for_log(&mut self, outcome: Outcome) {
-        if outcome == Outcome::Failed {
-            let why = self.inner.log_error().unwrap_or_default();
-            let mut errors = Reply::new(self.reply.protocol());
-            for _ in 0..count_replies(self.reply.as_bytes()) {
-                errors.error(refusal(&why).text());
-            }
-            self.reply = errors;
-        }
     }
 }
 
 impl Waiter for Batch {
     fn go_on(mut self: Box<Self>, outcome: Outcome, cx: &mut Context) {
-        self.end_wait_for_log(outcome);
+        self.inner.answer(&mut self.reply, outcome);
         self.reply(cx);
+    }
+}
+
+impl Waiter for (Arc<Inner>, Part) {
+    fn go_on(self: Box<Self>, outcome: Outcome, cx: &mut Context) {
+        let (inner, Part { mut reply, send, .. }) = *self;
+        inner.answer(&mut reply, outcome);
+        send(reply.into_bytes(), cx);
     }
 }

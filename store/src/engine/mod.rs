@@ -10,6 +10,7 @@
 //! | `ahead` | the next requests, looked at before they run |
 //! | `run` | what it does while it holds shards: one request |
 //! | `calls` | counts of what it has done |
+//! | `part` | replies that are sent while a request waits |
 //! | `blocked` | sessions that wait for keys |
 //! | `serve` | runs a blocked command again |
 //! | `durable` | what the log has to do with requests |
@@ -43,6 +44,7 @@ mod durable;
 mod engine;
 mod eviction;
 mod load;
+mod part;
 mod plan;
 mod replay;
 mod room;
@@ -60,3 +62,4 @@ pub use builder::Builder;
 pub use client::Client;
 pub use engine::Engine;
 pub use load::LoadProgress;
+pub use part::SendEarly;

@@ -148,7 +148,7 @@ impl<'v> Body<'v> {
             let appended = self.inner.record(self.turn.worker, &self.turn.effects, &mut self.keys);
             appended.into_iter().for_each(|appended| dependence.write(appended));
             if let Some(request) = self.turn.effects.snapshot() {
-                self.turn.errands.push(Errand::Save { request, session: session.id() });
+                self.turn.errands.push(Errand::Save { request, waits: None });
             }
             self.turn.effects.clear();
         }
@@ -156,13 +156,18 @@ impl<'v> Body<'v> {
     }
 
     /// Lets a batch wait for keys.
-    fn park(&mut self, batch: Box<Batch>, block: Block) {
+    fn park(&mut self, mut batch: Box<Batch>, block: Block) {
         self.turn.publish(self.inner, &batch.session);
         let database = batch.session.database;
         self.keys.begin(database, self.turn.now);
         let ticket = self.inner.blocked.next_ticket();
         let waiting = Waiting { ticket, client: batch.session.id() };
         block.keys.iter().for_each(|key| self.keys.wait(key, waiting));
+        // A command that has asked for a snapshot waits for that.
+        if let Some(Errand::Save { waits, .. }) = self.turn.errands.last_mut() {
+            *waits = Some(waiting);
+        }
+        self.turn.errands.extend(batch.take_part().map(Errand::Send));
         // The task holds the shards: no other can find the session in them before it is parked.
         self.insert(Parked { batch, block, ticket, database });
     }

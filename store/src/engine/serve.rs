@@ -3,10 +3,12 @@
 use super::batch::Batch;
 use super::blocked::Parked;
 use super::engine::Inner;
+use super::part::Part;
 use super::plan::{Shards, normalize};
 use super::run::Body;
 use super::turn::Turn;
 use crate::command::{SnapshotRequest, resolve, write_timeout};
+use crate::keyspace::Waiting;
 use crate::server::Unblock;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,8 +19,10 @@ use xtasking::Context;
 pub(super) enum Errand {
     /// Serve the sessions that wait for a key.
     Serve(Serve),
-    /// Take a snapshot that a session has asked for.
-    Save { request: SnapshotRequest, session: u64 },
+    /// Take a snapshot, and end the wait of the session that has asked for it, if it waits.
+    Save { request: SnapshotRequest, waits: Option<Waiting> },
+    /// Send what a session that waits has of its replies.
+    Send(Part),
     /// Take a session off the list of a key.
     StopWaiting { database: usize, key: Box<[u8]>, ticket: u64 },
 }

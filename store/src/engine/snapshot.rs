@@ -9,7 +9,7 @@ use super::Engine;
 use super::batch::Batch;
 use super::engine::Inner;
 use crate::command::{Command, CommandError, Flags, SnapshotRequest, resolve};
-use crate::keyspace::{HeldShards, Keys, Shard};
+use crate::keyspace::{HeldShards, Keys, Shard, Waiting};
 use crate::rdb::put_record;
 use crate::server::{SaveResult, Server, Setting, SnapshotKind, Unblock};
 use crate::session::Session;
@@ -192,25 +192,20 @@ impl Inner {
         }
     }
 
-    /// Lets a session that was parked go on when the snapshot has ended that it has asked for.
-    pub(super) fn serve_saved(self: &Arc<Self>, request: SnapshotRequest, session: u64) {
+    /// Ends the wait of a session when the snapshot that it has asked for has ended.
+    pub(super) fn serve_saved(self: &Arc<Self>, request: SnapshotRequest, waits: Waiting) {
         let inner = self.clone();
         let waiter = move |result: &SaveResult| match (request, result) {
-            (SnapshotRequest::Begin(_), _) => {}
-            (SnapshotRequest::Reload, Ok(())) => inner.reload(session),
-            (_, result) => inner.end_wait(session, Unblock::Saved(result.is_ok())),
+            (SnapshotRequest::Reload, Ok(())) => inner.reload(waits),
+            (_, result) => inner.end_wait(&*inner.runtime, waits, Unblock::Saved(result.is_ok())),
         };
         if let Err(waiter) = self.server.persistence.wait(Box::new(waiter)) {
             waiter(&Err("no snapshot is taken".to_owned()));
         }
     }
 
-    fn end_wait(self: &Arc<Self>, session: u64, how: Unblock) {
-        self.unblock(&*self.runtime, session, how);
-    }
-
-    /// Makes all values anew from the bytes that they have in a file, and lets a session go on.
-    fn reload(self: &Arc<Self>, session: u64) {
+    /// Makes all values anew from the bytes that they have in a file, and ends the wait for that.
+    fn reload(self: &Arc<Self>, waits: Waiting) {
         let all = (0..self.shards.len()).map(|shard| (shard, true)).collect();
         let inner = self.clone();
         self.spawn_on(&*self.runtime, all, move |held, cx| {
@@ -218,7 +213,7 @@ impl Inner {
             keys.begin(0, inner.now());
             let reloaded = keys.reload(inner.server.databases, &inner.server.settings.value_limits());
             inner.count_growth(cx.worker(), &mut keys);
-            inner.end_wait(session, Unblock::Saved(reloaded.is_ok()));
+            inner.end_wait(&*inner.runtime, waits, Unblock::Saved(reloaded.is_ok()));
         });
     }
 

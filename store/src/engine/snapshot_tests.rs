@@ -1,8 +1,9 @@
 //! Snapshots beside tasks that write.
 
 use super::snapshot::{BYTES_OF_TASK, MOST_PENDING, Visit};
-use super::{Client, Engine};
-use crate::keyspace::CROWD;
+use super::{Client, Engine, Finished};
+use crate::command::SnapshotRequest;
+use crate::keyspace::{CROWD, Waiting};
 use crate::rdb::{RdbReader, Record};
 use crate::resp::Requests;
 use crate::snapshot::{Message, SnapshotOutput};
@@ -116,7 +117,7 @@ fn submit(
 ) {
     let Some(batch) = batch else { return done.fulfil(()) };
     let own = engine.clone();
-    engine.submit(cx, session, batch, move |finished: super::Finished, cx: &mut Context| {
+    engine.submit(cx, session, batch, move |finished: Finished, cx: &mut Context| {
         submit(own, finished.session, rest.pop_front(), rest, done, cx);
     });
 }
@@ -258,7 +259,7 @@ fn crowded(rt: &Runtime) -> Crowded {
     let mut requests = Requests::default();
     (0..1000).for_each(|number| requests.push(["SET", &format!("key:{number}"), "1"]));
     let (promise, replies) = rt.promise();
-    engine.submit(rt, engine.session(""), requests, move |finished: super::Finished, _: &mut Context| {
+    engine.submit(rt, engine.session(""), requests, move |finished: Finished, _: &mut Context| {
         promise.fulfil(finished.replies);
     });
     eventually("the session is put off", || engine.inner.versions.read().is_crowded());
@@ -305,6 +306,26 @@ fn a_request_for_a_snapshot_begins_one_whatever_follows_it() {
     wait(&rt, &engine);
     let status = engine.server().persistence.status();
     assert_eq!((status.saves, status.has_failed), (1, false));
+}
+
+#[test]
+fn the_end_of_a_snapshot_ends_no_later_wait() {
+    let rt = Runtime::builder().workers(2).build().unwrap();
+    let engine = Engine::builder().shards(4).build(&rt);
+    let session = engine.session("");
+    let client = session.id();
+    let (promise, popped) = rt.promise();
+    engine.submit(&rt, session, Requests::one(["BLPOP", "key", "0"]), move |finished: Finished, _| {
+        promise.fulfil(finished.replies);
+    });
+    let is_blocked = || engine.server().clients.get(client).unwrap().is_blocked();
+    eventually("BLPOP waits", is_blocked);
+    // SAVE's own wait was ended before, by CLIENT UNBLOCK, and no snapshot is taken any more.
+    let ended = Waiting { ticket: engine.inner.blocked.next_ticket(), client };
+    engine.inner.serve_saved(SnapshotRequest::Wait, ended);
+    assert!(is_blocked());
+    assert_eq!(run(&mut engine.client(), "RPUSH key a"), ":1\r\n");
+    assert_eq!(popped.join().unwrap(), b"*2\r\n$3\r\nkey\r\n$1\r\na\r\n");
 }
 
 #[test]

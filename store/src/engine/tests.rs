@@ -6,7 +6,7 @@ use crate::resp::Requests;
 use crate::server::Unblock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use xtasking::{Handle, JoinError, Runtime};
+use xtasking::{Handle, Runtime};
 use xtasking_testing::{Setting, eventually, on_each, silence_tasks};
 
 /// A store whose time the test sets.
@@ -301,17 +301,31 @@ fn sources_that_have_expired_are_told_before_what_is_stored() {
 }
 
 #[test]
-fn a_command_that_panics_costs_its_own_session_alone() {
+fn a_command_that_panics_gets_an_error_and_its_changes_are_replayed() {
     silence_tasks();
-    {
-        on_each(settings(), |setting| {
-            let store = Store::new(setting, 1);
-            let (mut client, mut other) = (store.engine.client(), store.engine.client());
-            run(&mut client, "SET a 1");
-            assert!(matches!(client.run(["PANIC", "a"]), Err(JoinError::Abandoned)));
-            assert_eq!(run(&mut other, "GET a"), "$1\\r\\n1\\r\\n");
-        });
-    }
+    on_each(settings(), |setting| {
+        let store = Store::new(setting, 4);
+        let waiting = store.block(&["TAKE a 0", "PING"]).1;
+        let lines =
+            ["SET old 1", "PANIC a old gone", "MULTI", "PANIC b", "SET c 1", "EXEC", "PANICREAD c", "PING"];
+        let finished = store.send(&lines).1;
+        let error = "-ERR internal error: the command has panicked\\r\\n";
+        let queued = "+OK\\r\\n+QUEUED\\r\\n+QUEUED\\r\\n*2\\r\\n";
+        let expected = format!("+OK\\r\\n{error}{queued}{error}+OK\\r\\n{error}+PONG\\r\\n");
+        assert_eq!(replies(finished), expected);
+        assert_eq!(replies(waiting), "*2\\r\\n$1\\r\\na\\r\\n$4\\r\\nhalf\\r\\n+PONG\\r\\n");
+        // What the keys are now is replayed, as the commands have not said what they changed.
+        let effects = std::mem::take(&mut *store.effects.lock().unwrap());
+        let beginnings =
+            effects.iter().map(|effect| effect.splitn(4, ' ').take(3).collect::<Vec<_>>().join(" "));
+        let panicked = ["0: DEL a", "0: RESTORE a", "0: DEL old", "0: RESTORE old", "0: DEL gone"];
+        let others = ["0: DEL a", "0: DEL b", "0: RESTORE b", "0: SET c"];
+        let expected: Vec<_> = ["0: SET old"].into_iter().chain(panicked).chain(others).collect();
+        assert_eq!(beginnings.collect::<Vec<_>>(), expected);
+        assert!(effects.iter().any(|effect| effect.starts_with("0: RESTORE b") && effect.contains("half")));
+        let mut client = store.engine.client();
+        assert_eq!(run(&mut client, "GET b"), "$4\\r\\nhalf\\r\\n");
+    });
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::engine::Inner;
 use super::plan::{Place, Request, runs_now};
 use super::run::Body;
 use super::serve::{Errand, Serve, stop_waiting};
-use crate::command::{Command, Effects, Run, check_access, check_listening};
+use crate::command::{Command, Effects, Run, caught, check_access, check_listening};
 use crate::keyspace::{AccessClock, Entry, HeldShards};
 use crate::session::Session;
 use std::collections::VecDeque;
@@ -135,7 +135,7 @@ impl Turn {
         let outcome = shard.try_call(|shard| {
             dependence.see(shard.last_epoch());
             let entry = shard.get(session.database, hash, args.at(1), clock, now);
-            (entry.is_some(), read(entry.map(Entry::value), args, reply))
+            (entry.is_some(), caught::read(read, entry.map(Entry::value), args, reply))
         });
         let Ok((is_hit, outcome)) = outcome else { return false };
         *next += 1;
@@ -173,10 +173,13 @@ impl Turn {
             for errand in self.errands.drain(..) {
                 match errand {
                     Errand::Serve(serve) => self.before_next.push_back(serve),
-                    Errand::Save { request, session } => {
-                        inner.serve_saved(request, session);
+                    Errand::Save { request, waits } => {
+                        if let Some(waits) = waits {
+                            inner.serve_saved(request, waits);
+                        }
                         inner.start_snapshot(request.kind(), &mut *cx);
                     }
+                    Errand::Send(part) => inner.send_part(part, cx),
                     Errand::StopWaiting { database, key, ticket } => {
                         stop_waiting(inner, database, key, ticket, cx);
                     }

@@ -1,7 +1,8 @@
 //! A connection, from its first byte to its end.
 
 use super::connections::Connections;
-use crate::engine::{Completion, Engine, Finished};
+use super::parts::{End, Parts};
+use crate::engine::{Completion, Engine, Finished, SendEarly};
 use crate::resp::{Limits, Parser, ProtocolError, Reply};
 use crate::server::{Setting, Unblock};
 use crate::session::Session;
@@ -38,6 +39,8 @@ pub(super) struct Connection<S: Source> {
     id: u64,
     /// `None` while requests are under way, and after the end.
     session: Option<Box<Session>>,
+    /// Replies to the requests under way.
+    parts: Parts,
     /// What the socket was ready for while nothing could be read.
     unread: Ready,
     /// When the client has last sent something, in ms since 1970.
@@ -61,6 +64,7 @@ impl<S: Socket> Connection<S> {
             heard_at: engine.now(),
             id: session.id(),
             session: Some(session),
+            parts: Parts::default(),
             unread: Ready::default(),
             is_ending: false,
             noted: 0,
@@ -141,20 +145,22 @@ impl<S: Socket> Connection<S> {
             return false;
         }
         let Some(session) = self.session.take() else { return false };
-        let way_back = WayBack { runtime: cx.handle(), connection: Some(this.clone()), error: error.clone() };
+        let (runtime, connection) = (cx.handle(), Some(this.clone()));
+        let way_back = WayBack { runtime, connection, error: error.clone(), parts: 0 };
         let Some(finished) = self.engine.run(cx, session, requests, way_back) else { return false };
         self.take_back(finished, error, cx);
         self.session.is_some() && !self.is_ending
     }
 
-    /// Sends the replies of requests that were under way in other tasks, and goes on.
-    fn finish(
-        &mut self,
-        finished: Finished,
-        error: Option<ProtocolError>,
-        this: &Object<Plain<Self>>,
-        cx: &mut Context,
-    ) {
+    /// Sends what has come of the replies to requests that were under way in other tasks. After the
+    /// last ones it goes on.
+    fn take_parts(&mut self, this: &Object<Plain<Self>>, cx: &mut Context) {
+        while let Some(replies) = self.parts.take() {
+            if !self.io.is_closed() {
+                self.reply(&replies, cx);
+            }
+        }
+        let Some(End { finished, error, .. }) = self.parts.take_end() else { return };
         self.take_back(finished, error, cx);
         if self.advance(this, cx) == Handled::Partly {
             self.go_on(this, cx);
@@ -284,22 +290,38 @@ impl<S: Socket> Connection<S> {
     }
 }
 
-/// The way of a session back to its connection. If the session is lost, as a command has panicked
-/// or found no memory, the connection is closed.
+/// The way of a session back to its connection. If the session is lost, as its task found no
+/// memory, the connection is closed.
 struct WayBack<S: Socket> {
     runtime: RuntimeHandle,
     /// `None` once the session is on its way.
     connection: Option<Object<Plain<Connection<S>>>>,
     /// What was wrong with the bytes after the requests.
     error: Option<ProtocolError>,
+    /// How many parts of the replies were sent before.
+    parts: u64,
 }
 
 impl<S: Socket> Completion for WayBack<S> {
     fn complete(mut self: Box<Self>, finished: Finished, cx: &mut Context) {
         let Some(connection) = self.connection.take() else { return };
-        let (this, error) = (connection.clone(), self.error.take());
-        cx.task(connection.write())
-            .spawn(move |connection, cx| connection.finish(finished, error, &this, cx));
+        let (this, error, parts) = (connection.clone(), self.error.take(), self.parts);
+        cx.task(connection.write()).spawn(move |connection, cx| {
+            connection.parts.put_end(End { finished, error, parts });
+            connection.take_parts(&this, cx);
+        });
+    }
+
+    fn early(&mut self) -> Option<SendEarly> {
+        let (connection, number) = (self.connection.clone()?, self.parts);
+        self.parts += 1;
+        Some(Box::new(move |replies, cx| {
+            let this = connection.clone();
+            cx.task(connection.write()).spawn(move |connection, cx| {
+                connection.parts.put(number, replies);
+                connection.take_parts(&this, cx);
+            });
+        }))
     }
 
     fn dismiss(mut self: Box<Self>) {

@@ -13,11 +13,13 @@
 //! | `connection` | a connection, from its first byte to its end |
 //! | `connections` | all connections, to be closed from elsewhere |
 //! | `listener` | listening sockets |
+//! | `parts` | replies that come before the last ones |
 //! | `service` | [`Service`]: an engine with its listeners and timers |
 
 mod connection;
 mod connections;
 mod listener;
+mod parts;
 mod service;
 
 pub use service::{ServeError, Service};

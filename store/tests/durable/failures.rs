@@ -3,9 +3,11 @@
 use super::{builder, run};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use xtasking::Runtime;
+use std::sync::mpsc::{Sender, channel};
+use xtasking::{Context, Runtime};
 use xtasking_storage::{Faults, SimulatedDisk};
 use xtasking_store::Engine;
+use xtasking_store::engine::{Completion, Finished, SendEarly};
 use xtasking_store::log::Options;
 use xtasking_store::resp::Requests;
 use xtasking_testing::{Setting, eventually, watchdog};
@@ -74,6 +76,37 @@ fn a_full_disk_refuses_writes_until_there_is_room() {
     let store = store.reopen("always");
     // What was executed is there: what came later may depend on it.
     assert_eq!(run(&mut store.engine.client(), "EXISTS kept unsure later refused"), ":3\r\n");
+}
+
+/// Passes on the replies that come before the last ones.
+struct Early(Sender<Vec<u8>>);
+
+impl Completion for Early {
+    fn complete(self: Box<Self>, _: Finished, _: &mut Context) {}
+
+    fn early(&mut self) -> Option<SendEarly> {
+        let sender = self.0.clone();
+        Some(Box::new(move |replies, _| sender.send(replies).unwrap()))
+    }
+}
+
+#[test]
+fn replies_before_a_wait_are_sent_once_they_are_durable_or_refused() {
+    let _watched = watchdog();
+    let store = Store::open(SimulatedDisk::new(1), "always");
+    for expected in ["+OK\r\n", REFUSED] {
+        let mut requests = Requests::default();
+        ["SET key 1", "BLPOP never 0"].iter().for_each(|line| requests.push(line.split(' ')));
+        let (sender, early) = channel();
+        let (engine, session) = (store.engine.clone(), store.engine.session(""));
+        store.rt.task(()).spawn(move |(), cx| {
+            assert!(engine.run(cx, session, requests, Early(sender)).is_none());
+        });
+        let replies = String::from_utf8(early.recv().unwrap()).unwrap();
+        assert!(replies.starts_with(expected), "{replies}");
+        let capacity = Some(store.engine.log().unwrap().size() + 10);
+        store.disk.set_faults(Faults { capacity, ..Faults::default() });
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod durable;
+mod page;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -47,6 +48,10 @@ fn command() -> Command {
         .value_name("N")
         .value_parser(value_parser!(usize))
         .help("The number of workers [default: one for each core that the process may use]");
+    let http = Arg::new("http")
+        .long("http")
+        .value_name("ADDRESS")
+        .help("Serve a live page and metrics there, for example at 127.0.0.1:9100");
     let file = Arg::new("file")
         .value_name("FILE")
         .value_parser(value_parser!(PathBuf))
@@ -64,6 +69,7 @@ fn command() -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .arg(file)
         .arg(workers)
+        .arg(http)
         .args(settings)
 }
 
@@ -73,10 +79,12 @@ fn run(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     let has_log = value_of(&chosen, "appendonly").eq_ignore_ascii_case("yes");
     let log = has_log.then(|| directory.join(value_of(&chosen, "appenddirname")));
     let snapshot = directory.join(value_of(&chosen, "dbfilename"));
-    let rt = match matches.get_one("workers") {
-        Some(&workers) => Runtime::builder().workers(workers).build()?,
-        None => Runtime::new()?,
-    };
+    let http = matches.get_one::<String>("http");
+    let mut rt = Runtime::builder().inspection(http.is_some());
+    if let Some(&workers) = matches.get_one("workers") {
+        rt = rt.workers(workers);
+    }
+    let rt = rt.build()?;
     if let Some(log) = &log {
         durable::begin_with_snapshot(log, &snapshot, |log| {
             let engine = builder(&chosen, &directory, Some(log))?.open(&rt)?;
@@ -93,6 +101,8 @@ fn run(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     if log.is_none() {
         load(service.engine())?;
     }
+    let page = http.map(|address| page::serve(&rt, service.engine(), address)).transpose()?;
+    page.iter().for_each(|page| println!("xtasking-store: a page is at {}", page.url()));
     let addresses = listen(&mut service)?;
     println!("xtasking-store: {} workers, listening at {addresses}", rt.workers());
     let has_saved = loop {
@@ -108,6 +118,7 @@ fn run(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
             has_saved => break has_saved,
         }
     };
+    drop(page);
     drop(service);
     drop(rt);
     // The log ends after the snapshot, whether that was taken or not.
