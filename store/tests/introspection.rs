@@ -18,6 +18,9 @@ fn lists_fields_and_sizes_are_there() {
     run(&format!("SET k {}", "x".repeat(1000)));
     let size: usize = run("MEMORY USAGE k").trim().trim_start_matches(':').parse().unwrap();
     assert!((1001..2000).contains(&size), "{size}");
+    assert!(run("MEMORY STATS").contains("$10\r\nkeys.count\r\n:1\r\n"));
+    assert!(run("MEMORY DOCTOR").contains("too little data"));
+    assert!(run("INFO memory").contains("\r\nused_memory_human:"));
     assert_eq!(run("MEMORY USAGE nothing"), "$-1\r\n");
     assert_eq!(run("MEMORY USAGE k SAMPLES"), "-ERR syntax error\r\n");
 }

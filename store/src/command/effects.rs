@@ -158,6 +158,17 @@ impl Effects {
         }
     }
 
+    /// Notes that a key was removed because there is too little memory.
+    pub(crate) fn note_evicted(&mut self, database: usize, key: &[u8]) {
+        if self.records_commands && !planted!("evicted-key-not-logged") {
+            self.commands.push(database, [&b"DEL"[..], key]);
+        }
+        if self.records_events {
+            let class = EventClass::Evicted;
+            self.events.push(Event { class, name: "evicted", database, key: key.into() });
+        }
+    }
+
     /// Forgets what was collected, for the next unit.
     pub(crate) fn clear(&mut self) {
         self.commands.clear();

@@ -38,6 +38,9 @@ impl CommandError {
          the Redis logs for details about the RDB error.",
     );
 
+    /// Keys take more memory than `maxmemory`, and none can be evicted.
+    pub const OUT_OF_MEMORY: Self = Self::fixed("OOM command not allowed when used memory > 'maxmemory'.");
+
     /// Makes an error of a text that begins with its code.
     pub const fn fixed(text: &'static str) -> Self {
         Self(Cow::Borrowed(text.as_bytes()))

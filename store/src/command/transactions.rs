@@ -105,6 +105,10 @@ fn exec(call: &mut Call<'_, '_>) -> CommandResult {
         return Err(CommandError::fixed("ERR EXEC without MULTI"));
     };
     let has_changed = forget_watched(call);
+    if let Some(refusal) = transaction.refusal {
+        let before = "EXECABORT Transaction discarded because of: ";
+        return Err(CommandError::with_arg(before, refusal.text(), ""));
+    }
     if transaction.is_aborted {
         let text = "EXECABORT Transaction discarded because of previous errors.";
         return Err(CommandError::fixed(text));

@@ -66,6 +66,8 @@ pub(super) struct Batch {
     pub(super) reply: Reply,
     /// What the replies depend on in the log.
     pub(super) dependence: Dependence,
+    /// Set if there is no memory for the next request.
+    pub(super) lacks_memory: bool,
     then: Box<dyn Completion>,
 }
 
@@ -90,7 +92,7 @@ impl Batch {
     ) -> Box<Self> {
         let reply = Reply::with_room(session.protocol, requests.len() * BYTES_OF_REPLY);
         let dependence = Dependence::default();
-        Box::new(Self { inner, session, requests, next: 0, reply, dependence, then })
+        Box::new(Self { inner, session, requests, next: 0, reply, dependence, lacks_memory: false, then })
     }
 
     fn is_done(&self) -> bool {
@@ -111,6 +113,8 @@ impl Batch {
                 turn.publish(&inner, &batch.session);
                 if turn.is_put_off() {
                     inner.put_off(batch);
+                } else if turn.is_count_due() {
+                    inner.count_memory(&*inner.runtime, Some(batch));
                 } else {
                     serve_in_order(&inner, turn.take_before_next(), Some(batch), cx);
                 }
@@ -135,6 +139,9 @@ impl Batch {
             self.session.last_command = known.command;
             if turn.try_read(inner, &known, &mut self, cx) {
                 continue;
+            }
+            if turn.lacks_room() && !turn.make_room(inner, known.command, &mut self, cx) {
+                return Turned::Paused(self);
             }
             let args = self.requests.args(self.next);
             let request = Request::of(&inner.layout, &self.session, args, &known);

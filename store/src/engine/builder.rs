@@ -7,8 +7,8 @@ use crate::command::Effects;
 use crate::keyspace::{Layout, Shard, Versions};
 use crate::log::{Log, OpenError, Options, PolicySource, Replay};
 use crate::server::{
-    Channels, Clients, CloseHook, MessageHook, Persistence, Server, Setting, Settings, Shutdown,
-    ShutdownHook, Statistics,
+    Channels, Clients, CloseHook, Memory, MemorySource, MessageHook, Persistence, Server, Setting, Settings,
+    Shutdown, ShutdownHook, Statistics, resident_bytes,
 };
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -31,6 +31,7 @@ pub struct Builder {
     on_message: Option<MessageHook>,
     on_shutdown: Option<ShutdownHook>,
     settings: Vec<(String, String)>,
+    memory: MemorySource,
     log: Option<LogSource>,
 }
 
@@ -49,6 +50,7 @@ impl Default for Builder {
             on_message: None,
             on_shutdown: None,
             settings: Vec::new(),
+            memory: Box::new(resident_bytes),
             log: None,
         }
     }
@@ -122,6 +124,14 @@ impl Builder {
         self
     }
 
+    /// Sets a function that returns the memory of the process in bytes, if that is known. Default:
+    /// what the system tells, on Linux. It is called by
+    /// [`Engine::bound_memory`], and for INFO and MEMORY.
+    pub fn process_memory(mut self, source: impl Fn() -> Option<u64> + Send + Sync + 'static) -> Self {
+        self.memory = Box::new(source);
+        self
+    }
+
     /// Sets a disk for the log of the store: what commands change is written there, as the setting
     /// `appendfsync` says, and replayed when an engine is opened on the disk again. Default: none.
     ///
@@ -172,11 +182,6 @@ impl Builder {
     pub fn open(self, rt: &Runtime) -> Result<Engine, OpenError> {
         let seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one(0));
         let layout = Layout::new(self.shards, seed);
-        let shard = |_| {
-            let object = rt.shared_reads(Shard::new(self.databases));
-            // A command that panics leaves each key as before or as after one of its changes.
-            object.pin(ReaderWriterLatch).keep_on_panic().build()
-        };
         let settings = Settings::new(self.databases);
         for (name, value) in &self.settings {
             let set = settings.set(name, value);
@@ -187,11 +192,21 @@ impl Builder {
             return Err(OpenError::NoDisk);
         }
         settings.store_number(Setting::AppendOnly as usize, has_log.into());
+        let is_limited = settings.number(Setting::MaxMemory) > 0;
+        let shard = |_| {
+            let mut shard = Shard::new(self.databases);
+            if is_limited {
+                shard.begin_to_count();
+            }
+            // A command that panics leaves each key as before or as after one of its changes.
+            rt.shared_reads(shard).pin(ReaderWriterLatch).keep_on_panic().build()
+        };
         let server = Server {
             settings,
             log: OnceLock::new(),
             on_shutdown: self.on_shutdown,
             statistics: Statistics::default(),
+            memory: Memory::new(self.memory),
             clients: Clients::new(self.on_close),
             channels: Channels::new(self.on_message),
             persistence: Persistence::new((self.clock)()),
@@ -215,6 +230,7 @@ impl Builder {
                 next_expiry: AtomicUsize::new(0),
             }),
         };
+        engine.inner.apply_memory_settings();
         if let Some(open) = self.log {
             let inner = &engine.inner;
             let replay = Replay {

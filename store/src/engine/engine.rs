@@ -207,6 +207,7 @@ impl Inner {
         }
         self.report(&effects);
         self.record(cx.worker(), &effects, &mut keys);
+        self.count_growth(cx.worker(), &mut keys);
     }
 
     /// Spawns a task on shards.

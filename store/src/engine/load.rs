@@ -300,6 +300,7 @@ impl Inner {
             }
         }
         self.record(cx.worker(), &effects, &mut keys);
+        self.count_growth(cx.worker(), &mut keys);
         Ok(skipped)
     }
 }

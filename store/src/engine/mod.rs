@@ -16,6 +16,8 @@
 //! | `durable` | what the log has to do with requests |
 //! | `replay` | replays the log |
 //! | `load` | loads a file of Redis |
+//! | `eviction` | evicts keys when there is too little memory |
+//! | `room` | which commands are refused when none can go |
 //! | `snapshot` | takes snapshots |
 //! | `client` | [`Client`]: a session for threads that wait for replies |
 //!
@@ -40,10 +42,12 @@ mod client;
 mod durable;
 #[expect(clippy::module_inception, reason = "the type of this name")]
 mod engine;
+mod eviction;
 mod load;
 mod part;
 mod plan;
 mod replay;
+mod room;
 mod run;
 mod serve;
 mod snapshot;

@@ -42,7 +42,9 @@ impl Inner {
         let inner = self.clone();
         self.on_all_shards(rt, move |held| {
             let mut replayer = Replayer::new(&inner, held);
-            visit_units(&units, |database, args| replayer.run(database, args))
+            let replayed = visit_units(&units, |database, args| replayer.run(database, args));
+            inner.count_growth(0, &mut replayer.keys);
+            replayed
         })?
     }
 

@@ -4,6 +4,7 @@ use super::batch::Batch;
 use super::blocked::Parked;
 use super::engine::Inner;
 use super::plan::runs_now;
+use super::room::check_room;
 use super::serve::{Errand, serve_ready};
 use super::turn::Turn;
 use crate::command::{
@@ -61,6 +62,10 @@ impl<'v> Body<'v> {
     /// Runs, queues or refuses the next request of a batch. Its command was found, unless it is
     /// refused.
     fn run_next(&mut self, command: Option<&'static Command>, batch: &mut Batch) -> Option<Block> {
+        let lacks_memory = batch.lacks_memory;
+        if lacks_memory {
+            batch.lacks_memory = false;
+        }
         let Batch { session, requests, next, reply, .. } = batch;
         let args = requests.args(*next);
         let found = command.map_or_else(|| resolve(args), Ok).and_then(|command| {
@@ -68,6 +73,9 @@ impl<'v> Body<'v> {
             check_listening(command, session)?;
             if command.flags.has(Flags::NO_MULTI) && !runs_now(command, session) {
                 return Err(CommandError::NOT_IN_TRANSACTION);
+            }
+            if lacks_memory {
+                check_room(command, session)?;
             }
             if self.keys.version_word().is_suspect() {
                 self.inner.check_saving(command, session)?;
@@ -132,6 +140,8 @@ impl<'v> Body<'v> {
         }
         let executed = execute(command, &mut call);
         self.turn.calls.add_keys(self.keys.take_counts());
+        let growth = self.inner.count_growth(self.turn.worker, &mut self.keys);
+        self.turn.note_growth(growth);
         if !self.turn.effects.is_untouched() {
             self.turn.calls.add_changes(self.turn.effects.changes());
             self.inner.report(&self.turn.effects);

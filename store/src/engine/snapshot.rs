@@ -208,10 +208,11 @@ impl Inner {
     fn reload(self: &Arc<Self>, waits: Waiting) {
         let all = (0..self.shards.len()).map(|shard| (shard, true)).collect();
         let inner = self.clone();
-        self.spawn_on(&*self.runtime, all, move |held, _| {
+        self.spawn_on(&*self.runtime, all, move |held, cx| {
             let mut keys = Keys::new(&inner.layout, &inner.versions, held);
             keys.begin(0, inner.now());
             let reloaded = keys.reload(inner.server.databases, &inner.server.settings.value_limits());
+            inner.count_growth(cx.worker(), &mut keys);
             inner.end_wait(&*inner.runtime, waits, Unblock::Saved(reloaded.is_ok()));
         });
     }

@@ -8,7 +8,7 @@ use super::plan::{Place, Request, runs_now};
 use super::run::Body;
 use super::serve::{Errand, Serve, stop_waiting};
 use crate::command::{Command, Effects, Run, caught, check_access, check_listening};
-use crate::keyspace::HeldShards;
+use crate::keyspace::{AccessClock, Entry, HeldShards};
 use crate::session::Session;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,6 +20,8 @@ pub(super) struct Turn {
     /// In ms since 1970.
     pub(super) now: u64,
     pub(super) worker: usize,
+    /// What is noted of accesses.
+    clock: AccessClock,
     /// Of the running command. Empty between commands.
     pub(super) effects: Effects,
     /// Batches that waited and were served. They go on when the shards are left.
@@ -36,6 +38,12 @@ pub(super) struct Turn {
     before_next: VecDeque<Serve>,
     /// True once the next request was put off, as too much waits to be written.
     is_put_off: bool,
+    /// True once a setting was changed so that the shards are to be counted.
+    is_count_due: bool,
+    /// The bytes by which keys might grow when it was last looked.
+    room: i64,
+    /// Those by which they have grown since.
+    grown: i64,
 }
 
 impl Turn {
@@ -43,6 +51,7 @@ impl Turn {
         Self {
             now: inner.now(),
             worker,
+            clock: inner.versions.clock(),
             effects: inner.effects(),
             served: Vec::new(),
             errands: Vec::new(),
@@ -51,6 +60,9 @@ impl Turn {
             hash: None,
             before_next: VecDeque::new(),
             is_put_off: false,
+            is_count_due: false,
+            room: inner.server.memory.room(),
+            grown: 0,
         }
     }
 
@@ -68,8 +80,13 @@ impl Turn {
         match &request.place {
             Place::Nowhere => {
                 self.run(inner, HeldShards::None, command, batch);
+                if command.is_some_and(|command| command.name == "config|set") {
+                    self.is_count_due = inner.apply_memory_settings();
+                    self.note_room(inner.server.memory.room());
+                }
                 // It may have changed a setting, or have taken time.
                 self.now = inner.now();
+                self.clock = inner.versions.clock();
                 self.effects = inner.effects();
                 true
             }
@@ -113,12 +130,12 @@ impl Turn {
         if !is_plain {
             return false;
         }
-        let (args, before, now) = (requests.args(*next), reply.len(), self.now);
+        let (args, before, clock, now) = (requests.args(*next), reply.len(), self.clock, self.now);
         let shard = cx.task(inner.shards[shard].read());
         let outcome = shard.try_call(|shard| {
             dependence.see(shard.last_epoch());
-            let value = shard.get(session.database, hash, args.at(1), now);
-            (value.is_some(), caught::read(read, value, args, reply))
+            let entry = shard.get(session.database, hash, args.at(1), clock, now);
+            (entry.is_some(), caught::read(read, entry.map(Entry::value), args, reply))
         });
         let Ok((is_hit, outcome)) = outcome else { return false };
         *next += 1;
@@ -178,7 +195,7 @@ impl Turn {
     }
 
     pub(super) fn has_to_wait(&self) -> bool {
-        !self.before_next.is_empty() || self.is_put_off
+        !self.before_next.is_empty() || self.is_put_off || self.is_count_due
     }
 
     /// Takes the errands that come before the session's next request.
@@ -194,6 +211,27 @@ impl Turn {
 
     pub(super) fn is_put_off(&self) -> bool {
         self.is_put_off
+    }
+
+    pub(super) fn is_count_due(&self) -> bool {
+        self.is_count_due
+    }
+
+    /// Returns true if keys have grown by more than there was room for.
+    #[inline]
+    pub(super) fn lacks_room(&self) -> bool {
+        self.grown > self.room
+    }
+
+    /// Notes by how many bytes keys may grow from now on.
+    pub(super) fn note_room(&mut self, room: i64) {
+        (self.room, self.grown) = (room, 0);
+    }
+
+    /// Notes by how many bytes keys have grown.
+    #[inline]
+    pub(super) fn note_growth(&mut self, bytes: i64) {
+        self.grown += bytes;
     }
 
     /// Tells the server what was done for no session in particular.

@@ -183,6 +183,13 @@ impl Buckets {
         self.buckets.iter().flat_map(|bucket| bucket.0.iter().flatten())
     }
 
+    /// Iterates over all entries, from a bucket on and round to it.
+    pub(super) fn iter_from(&self, random: usize) -> impl Iterator<Item = &Entry> {
+        let first = random.checked_rem(self.buckets.len()).unwrap_or(0);
+        let (before, after) = self.buckets.split_at(first);
+        after.iter().chain(before).flat_map(|bucket| bucket.0.iter().flatten())
+    }
+
     /// Takes all entries.
     pub(super) fn into_entries(self) -> impl Iterator<Item = Entry> {
         self.buckets.into_iter().flat_map(|bucket| bucket.0.into_iter().flatten())

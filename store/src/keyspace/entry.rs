@@ -1,10 +1,14 @@
 //! A key with its value, its expiry and its time of access.
 
+use super::AccessClock;
 use super::block::{Block, Content};
 use crate::value::{StringRef, StringValue, Value, ValueRef};
 use std::mem;
 use std::sync::atomic::Ordering;
 use xtasking::task::Lines;
+
+/// The bytes of a slot in a table, of which a fifth is free.
+const SLOT: usize = 10;
 
 /// A key, its value, when it expires and when it was last accessed: one block of memory, if the
 /// value is a number or bytes that are replaced as a whole.
@@ -12,13 +16,13 @@ use xtasking::task::Lines;
 pub struct Entry(Block);
 
 impl Entry {
-    pub(super) fn new(key: &[u8], value: Value, expires_at: Option<u64>, now: u64) -> Self {
-        Self(with_content(value, |content| Block::new(key, content, expires_at, seconds(now))))
+    pub(super) fn new(key: &[u8], value: Value, expires_at: Option<u64>, accessed: u32) -> Self {
+        Self(with_content(value, |content| Block::new(key, content, expires_at, accessed)))
     }
 
     /// Makes an entry with a string: the text of an integer becomes one.
-    pub(super) fn of_text(key: &[u8], text: &[u8], expires_at: Option<u64>, now: u64) -> Self {
-        Self(Block::new(key, content_of(text), expires_at, seconds(now)))
+    pub(super) fn of_text(key: &[u8], text: &[u8], expires_at: Option<u64>, accessed: u32) -> Self {
+        Self(Block::new(key, content_of(text), expires_at, accessed))
     }
 
     /// Returns the key.
@@ -87,26 +91,32 @@ impl Entry {
 
     /// Notes an access.
     #[inline]
-    pub(super) fn touch(&self, now: u64) {
-        let (accessed, now) = (self.0.accessed(), seconds(now));
-        // Relaxed: a statistic that orders nothing. Most accesses find the second of the last one,
-        // and leave the cache line shared.
-        if accessed.load(Ordering::Relaxed) != now {
-            accessed.store(now, Ordering::Relaxed);
+    pub(super) fn touch(&self, clock: AccessClock, now: u64) {
+        // Most accesses find the second of the last one, and leave the cache line shared.
+        let before = self.accessed();
+        let after = clock.after_access(before, now);
+        if before != after {
+            self.set_accessed(after);
         }
     }
 
-    /// Sets for how many seconds there was no access.
-    pub(super) fn set_idle_seconds(&self, idle: u64, now: u64) {
-        let idle = u32::try_from(idle).unwrap_or(u32::MAX);
-        // Relaxed: see `touch`.
-        self.0.accessed().store(seconds(now).saturating_sub(idle), Ordering::Relaxed);
+    /// Returns what is noted of its accesses.
+    #[inline]
+    pub(super) fn accessed(&self) -> u32 {
+        // Relaxed: a statistic that orders nothing.
+        self.0.accessed().load(Ordering::Relaxed)
     }
 
-    /// Returns for how many seconds there was no access.
-    pub fn idle_seconds(&self, now: u64) -> u32 {
-        // Relaxed: see `touch`.
-        seconds(now).saturating_sub(self.0.accessed().load(Ordering::Relaxed))
+    /// Sets what is noted of its accesses.
+    pub(super) fn set_accessed(&self, accessed: u32) {
+        // Relaxed: as above.
+        self.0.accessed().store(accessed, Ordering::Relaxed);
+    }
+
+    /// Returns how many bytes the entry takes, its slot in the table included. It takes constant
+    /// time, and changes only if the entry does.
+    pub(super) fn bytes(&self) -> usize {
+        SLOT + allocated(self.0.size()) + self.value().bytes()
     }
 
     /// Returns about how many bytes the entry takes; see [`ValueRef::memory`].
@@ -144,7 +154,23 @@ fn content_of(text: &[u8]) -> Content<'_, Value> {
     StringValue::parse(text).map_or(Content::Bytes(text), Content::Integer)
 }
 
-/// Seconds since 1970, which fit until 2106.
-fn seconds(now: u64) -> u32 {
-    (now / 1000) as u32
+/// Returns how many bytes an allocator takes for a block: multiples of 16, and from 128 on four
+/// sizes up to each power of two. So do mimalloc and jemalloc.
+fn allocated(size: usize) -> usize {
+    let step = if size <= 128 { 16 } else { (size - 1).ilog2().checked_sub(2).map_or(16, |bits| 1 << bits) };
+    size.next_multiple_of(step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::allocated;
+
+    #[test]
+    fn sizes_are_those_of_allocators() {
+        for (size, expected) in [(1, 16), (48, 48), (49, 64), (113, 128), (129, 160), (256, 256), (257, 320)]
+        {
+            assert_eq!(allocated(size), expected, "{size}");
+        }
+        assert_eq!(allocated(1_000_000), 1 << 20);
+    }
 }

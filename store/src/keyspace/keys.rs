@@ -1,6 +1,7 @@
 //! What a command sees of the keyspace.
 
-use super::{Entry, Held, HeldShards, Layout, Mark, Table, VersionWord, Versions};
+use super::counting::Changing;
+use super::{AccessClock, Entry, Held, HeldShards, Layout, Mark, Table, VersionWord, Versions};
 use crate::server::KeyCounts;
 use crate::value::{Value, ValueRef};
 use std::cell::{Cell, RefCell};
@@ -35,6 +36,10 @@ pub struct Keys<'v> {
     /// The last stamp that the task has reserved.
     pub(super) reserved: u64,
     counts: Cell<KeyCounts>,
+    /// The bytes by which counted shards have grown.
+    pub(super) growth: i64,
+    /// What is being changed in a counted shard.
+    pub(super) changing: Option<Changing>,
     /// A key that was hashed before.
     hashed: Hashed,
 }
@@ -71,6 +76,8 @@ impl<'v> Keys<'v> {
             logged: Mark::default(),
             reserved: 0,
             counts: Cell::default(),
+            growth: 0,
+            changing: None,
             hashed: Hashed::default(),
         }
     }
@@ -174,7 +181,7 @@ impl<'v> Keys<'v> {
         counts.misses += u64::from(entry.is_none());
         self.counts.set(counts);
         let entry = entry?;
-        entry.touch(self.now);
+        entry.touch(self.clock(), self.now);
         Some(entry.value())
     }
 
@@ -197,25 +204,26 @@ impl<'v> Keys<'v> {
     /// [`Call::changed`](crate::command::Call::changed).
     pub fn get_mut(&mut self, key: &[u8]) -> Option<&mut Value> {
         let (hash, at) = self.locate(key);
-        let now = self.now;
+        let (clock, now) = (self.clock(), self.now);
         self.remove_expired(hash, at, key);
+        self.begin_change(hash, at, key);
         let entry = self.table_mut(hash, at).find_mut(hash, key)?;
-        entry.touch(now);
+        entry.touch(clock, now);
         Some(entry.value_mut())
     }
 
     /// Returns the value of a key to change it in place; makes it first if there is no such key.
     pub fn get_or_insert_with(&mut self, key: &[u8], make: impl FnOnce() -> Value) -> &mut Value {
         let (hash, at) = self.locate(key);
-        let (now, layout, version) = (self.now, self.layout, self.version.version());
+        let (clock, now) = (self.clock(), self.now);
         self.remove_expired(hash, at, key);
-        let table = self.table_mut(hash, at);
         // Looked up twice, as a borrow that is returned on one branch only is not accepted yet.
-        if table.find(hash, key).is_none() {
-            table.insert(hash, Entry::new(key, make(), None, now), version, |key| layout.hash(key));
+        if self.table_mut(hash, at).find(hash, key).is_none() {
+            self.insert(hash, at, Entry::new(key, make(), None, clock.first(now)));
         }
-        let entry = table.find_mut(hash, key).expect("it is there or was inserted");
-        entry.touch(now);
+        self.begin_change(hash, at, key);
+        let entry = self.table_mut(hash, at).find_mut(hash, key).expect("it is there or was inserted");
+        entry.touch(clock, now);
         entry.value_mut()
     }
 
@@ -223,14 +231,14 @@ impl<'v> Keys<'v> {
     pub fn remove(&mut self, key: &[u8]) -> Option<Value> {
         let (hash, at) = self.locate(key);
         self.remove_expired(hash, at, key);
-        self.table_mut(hash, at).remove(hash, key).map(Entry::into_value)
+        self.remove_entry(hash, at, key).map(Entry::into_value)
     }
 
     /// Removes a key with its value. Returns false if there was no such key.
     pub fn delete(&mut self, key: &[u8]) -> bool {
         let (hash, at) = self.locate(key);
         self.remove_expired(hash, at, key);
-        self.table_mut(hash, at).remove(hash, key).is_some()
+        self.remove_entry(hash, at, key).is_some()
     }
 
     /// Removes a key if it has expired.
@@ -248,6 +256,7 @@ impl<'v> Keys<'v> {
     pub fn set_expiry(&mut self, key: &[u8], expires_at: Option<u64>) -> bool {
         let (hash, at) = self.locate(key);
         self.remove_expired(hash, at, key);
+        self.begin_change(hash, at, key);
         self.table_mut(hash, at).set_expiry(hash, key, expires_at)
     }
 
@@ -268,7 +277,7 @@ impl<'v> Keys<'v> {
         if table.expiring() == 0 || !table.find(hash, key).is_some_and(|entry| entry.is_expired(now)) {
             return;
         }
-        self.table_mut(hash, at).remove(hash, key);
+        self.remove_entry(hash, at, key);
         self.held[at].databases[database].note_change(key);
         self.expired.push(Expired { database, key: key.into() });
     }
@@ -316,6 +325,12 @@ impl<'v> Keys<'v> {
 
     pub(super) fn held_mut(&mut self) -> &mut [Held<'v>] {
         &mut self.held
+    }
+
+    /// Returns what is noted of accesses.
+    #[inline]
+    pub(crate) fn clock(&self) -> AccessClock {
+        self.versions.clock()
     }
 
     pub(super) fn versions(&self) -> &'v Versions {

@@ -14,13 +14,19 @@
 //! | `versions` | `Versions`: what tasks read so that a snapshot is of one moment |
 //! | `saving` | what a snapshot takes of a shard, and what a file brings besides values |
 //! | `whole` | scans, counts and removal of all keys of a database |
+//! | `access` | [`AccessClock`]: what is noted of accesses |
+//! | `counting` | how much memory keys take |
+//! | `eviction` | which keys go when there is too little memory |
 //! | `marks` | what the log knows of shards |
 //! | `guests` | sessions that watch keys or wait for them |
 
+mod access;
 #[allow(unsafe_code, reason = "its parts have no static layout")]
 mod block;
 mod bucket;
+mod counting;
 mod entry;
+mod eviction;
 mod guests;
 mod held;
 mod keys;
@@ -35,7 +41,9 @@ mod tests;
 mod versions;
 mod whole;
 
+pub(crate) use access::AccessClock;
 pub use entry::Entry;
+pub(crate) use eviction::{Candidate, CandidatePool, EvictionOrder};
 pub(crate) use held::{Held, HeldShards};
 pub use keys::Keys;
 pub use layout::Layout;

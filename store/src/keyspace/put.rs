@@ -13,25 +13,25 @@ impl Keys<'_> {
 
     /// Sets the value of a key, and when it expires.
     pub fn put_until(&mut self, key: &[u8], value: Value, expires_at: Option<u64>) {
-        let (value, now) = (Cell::new(Some(value)), self.now());
+        let (value, clock, now) = (Cell::new(Some(value)), self.clock(), self.now());
         let take = || value.take().expect("a value is put once");
         self.put_by(
             key,
             expires_at,
             |entry| entry.set_value(take()),
-            || Entry::new(key, take(), expires_at, now),
+            || Entry::new(key, take(), expires_at, clock.first(now)),
         );
     }
 
     /// Sets a key to a string as SET does (the text of an integer becomes one), and when it
     /// expires.
     pub fn put_text(&mut self, key: &[u8], text: &[u8], expires_at: Option<u64>) {
-        let now = self.now();
+        let (clock, now) = (self.clock(), self.now());
         self.put_by(
             key,
             expires_at,
             |entry| entry.set_text(text),
-            || Entry::of_text(key, text, expires_at, now),
+            || Entry::of_text(key, text, expires_at, clock.first(now)),
         );
     }
 
@@ -44,14 +44,14 @@ impl Keys<'_> {
         make: impl FnOnce() -> Entry,
     ) {
         let (hash, at) = self.locate(key);
-        let (database, now, layout, version) =
-            (self.database(), self.now(), self.layout(), self.version_word().version());
+        let (database, now, clock) = (self.database(), self.now(), self.clock());
+        self.begin_change(hash, at, key);
         let table = self.table_mut(hash, at);
         match table.find_mut(hash, key) {
             Some(entry) => {
                 let had_expired = entry.is_expired(now) && !planted!("overwritten-expiry-untold");
                 set(entry);
-                entry.touch(now);
+                entry.touch(clock, now);
                 if entry.expires_at() != expires_at {
                     table.set_expiry(hash, key, expires_at);
                 }
@@ -59,19 +59,17 @@ impl Keys<'_> {
                     self.expired.push(Expired { database, key: key.into() });
                 }
             }
-            None => _ = table.insert(hash, make(), version, |key| layout.hash(key)),
+            None => _ = self.insert(hash, at, make()),
         }
     }
 
     /// Inserts a key with its value, and when it expires. Returns false if there is one already.
     pub(crate) fn insert_new(&mut self, key: &[u8], value: Value, expires_at: Option<u64>) -> bool {
         let (hash, at) = self.locate(key);
-        let (layout, version) = (self.layout(), self.version_word().version());
-        let entry = Entry::new(key, value, expires_at, self.now());
-        let table = self.table_mut(hash, at);
-        let is_new = table.find(hash, key).is_none();
+        let entry = Entry::new(key, value, expires_at, self.clock().first(self.now()));
+        let is_new = self.table_mut(hash, at).find(hash, key).is_none();
         if is_new {
-            table.insert(hash, entry, version, |key| layout.hash(key));
+            self.insert(hash, at, entry);
         }
         is_new
     }

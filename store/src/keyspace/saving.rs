@@ -57,8 +57,25 @@ impl Keys<'_> {
     /// Sets for how many seconds there was no access to a key.
     pub(crate) fn set_idle_seconds(&mut self, key: &[u8], idle: u64) {
         if let Some(entry) = self.peek(key) {
-            entry.set_idle_seconds(idle, self.now());
+            entry.set_accessed(self.clock().of_idle_seconds(idle, self.now()));
         }
+    }
+
+    /// Sets the counter of accesses to a key.
+    pub(crate) fn set_count(&mut self, key: &[u8], count: u8) {
+        if let Some(entry) = self.peek(key) {
+            entry.set_accessed(self.clock().of_count(count, self.now()));
+        }
+    }
+
+    /// Returns for how many seconds there was no access to an entry.
+    pub(crate) fn idle_seconds(&self, entry: &Entry) -> u32 {
+        self.clock().idle_seconds(entry.accessed(), self.now())
+    }
+
+    /// Returns the counter of accesses to an entry; `None` if they are not counted.
+    pub(crate) fn count_of(&self, entry: &Entry) -> Option<u32> {
+        self.clock().count(entry.accessed(), self.now())
     }
 
     /// Makes all values anew from their dumps. Keys that have expired stay, until a log is told

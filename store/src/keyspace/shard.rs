@@ -1,8 +1,7 @@
 //! A shard: one object of the runtime.
 
 use super::saving::RetiredTable;
-use super::{Mark, Table};
-use crate::value::ValueRef;
+use super::{AccessClock, Entry, Mark, Table};
 use std::collections::HashMap;
 use xtasking::task::Lines;
 
@@ -14,6 +13,8 @@ pub struct Shard {
     pub(super) retired: Vec<RetiredTable>,
     /// The last unit in the log that may have changed it.
     pub(super) mark: Mark,
+    /// True once it is counted how much memory its keys take.
+    pub(super) is_counted: bool,
 }
 
 /// One database's part of a shard.
@@ -55,18 +56,25 @@ impl Shard {
     /// Makes an empty shard for this many databases.
     pub fn new(databases: usize) -> Self {
         let databases = (0..databases).map(|_| Database::default()).collect();
-        Self { databases, retired: Vec::new(), mark: Mark::default() }
+        Self { databases, retired: Vec::new(), mark: Mark::default(), is_counted: false }
     }
 
-    /// Finds the value of a key to read it, and notes the access.
+    /// Finds the entry of a key to read it, and notes the access.
     #[inline]
-    pub(crate) fn get(&self, database: usize, hash: u64, key: &[u8], now: u64) -> Option<ValueRef<'_>> {
+    pub(crate) fn get(
+        &self,
+        database: usize,
+        hash: u64,
+        key: &[u8],
+        clock: AccessClock,
+        now: u64,
+    ) -> Option<&Entry> {
         let entry = self.databases[database].table.find(hash, key)?;
         if entry.is_expired(now) {
             return None;
         }
-        entry.touch(now);
-        Some(entry.value())
+        entry.touch(clock, now);
+        Some(entry)
     }
 
     /// Returns the last epoch of the log in which it may have been changed.

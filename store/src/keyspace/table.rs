@@ -255,6 +255,15 @@ impl Table {
         }
     }
 
+    /// Iterates over all entries, from a random place on and round to it. Neighbours have nothing
+    /// to do with each other, as their hashes decide where they are.
+    pub(crate) fn iter_from(&self, random: u64) -> impl Iterator<Item = &Entry> {
+        let segments = self.segments.len();
+        let first = (random as usize).checked_rem(segments).unwrap_or(0);
+        let around = (first..segments).chain(0..first).map(|at| &self.segments[at]);
+        around.flat_map(move |segment| segment.entries.iter_from((random >> 32) as usize))
+    }
+
     /// Returns an entry chosen by a random number, each about as likely as the others.
     pub(crate) fn random(&self, random: u64) -> Option<&Entry> {
         if self.len == 0 {

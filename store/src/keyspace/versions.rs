@@ -6,7 +6,8 @@
 //! the tasks that read the version before it, and none of those that read its own: it is of one
 //! moment, as tasks hold their shards until they end.
 
-use super::Entry;
+use super::access::SharedClock;
+use super::{AccessClock, Entry};
 use crate::rdb::put_record;
 use crate::snapshot::SnapshotOutput;
 use std::fmt;
@@ -19,8 +20,10 @@ const SAVING: u32 = 1;
 const CROWDED: u32 = 2;
 /// Set when commands that write are perhaps refused, as the last snapshot has failed.
 const SUSPECT: u32 = 4;
+/// Set once it is counted how much memory keys take.
+const COUNTED: u32 = 8;
 /// The version is in the bits above.
-const FLAGS: u32 = 3;
+const FLAGS: u32 = 4;
 
 /// Bytes to be written from which on tasks that write are put off.
 pub(crate) const CROWD: usize = 32 << 20;
@@ -30,6 +33,8 @@ pub(crate) const CROWD: usize = 32 << 20;
 pub(crate) struct Versions {
     word: AtomicU32,
     output: Mutex<Option<Arc<SnapshotOutput>>>,
+    /// Beside the word, which each task reads too.
+    clock: SharedClock,
 }
 
 /// What a task reads of the version once it holds its shards.
@@ -54,6 +59,12 @@ impl VersionWord {
         self.0 & CROWDED != 0
     }
 
+    /// Returns true if some shards are counted.
+    #[inline]
+    pub(crate) fn is_counted(self) -> bool {
+        self.0 & COUNTED != 0
+    }
+
     /// Returns true if commands that write are perhaps refused.
     #[inline]
     pub(crate) fn is_suspect(self) -> bool {
@@ -65,6 +76,17 @@ impl Versions {
     fn output(&self) -> MutexGuard<'_, Option<Arc<SnapshotOutput>>> {
         // Nothing panics inside of the lock.
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns what is noted of accesses.
+    #[inline]
+    pub(crate) fn clock(&self) -> AccessClock {
+        self.clock.get()
+    }
+
+    /// Sets what is noted of accesses from now on.
+    pub(crate) fn set_clock(&self, clock: AccessClock) {
+        self.clock.set(clock);
     }
 
     /// Returns the version. The caller holds its shards.
@@ -87,7 +109,9 @@ impl Versions {
     pub(crate) fn begin(&self, output: Arc<SnapshotOutput>) -> u32 {
         let before = self.output().replace(output);
         assert!(before.is_none(), "one snapshot is taken at a time");
-        let next = |word: u32| Some(((word >> FLAGS).wrapping_add(1) << FLAGS) | word & SUSPECT | SAVING);
+        let next = |word: u32| {
+            Some(((word >> FLAGS).wrapping_add(1) << FLAGS) | word & (SUSPECT | COUNTED) | SAVING)
+        };
         // Release pairs with the Acquire of `read`. Snapshots begin one after the other.
         let word = self.word.fetch_update(Ordering::Release, Ordering::Relaxed, next);
         (word.unwrap_or_else(|word| word) >> FLAGS).wrapping_add(1) & (u32::MAX >> FLAGS)
@@ -96,7 +120,8 @@ impl Versions {
     /// Ends the snapshot. After one that has failed tasks look whether they are refused.
     pub(crate) fn end(&self, has_failed: bool) {
         *self.output() = None;
-        let next = |word: u32| Some(word >> FLAGS << FLAGS | if has_failed { SUSPECT } else { 0 });
+        let kept = |word: u32| word >> FLAGS << FLAGS | word & COUNTED;
+        let next = |word: u32| Some(kept(word) | if has_failed { SUSPECT } else { 0 });
         // Relaxed: what a task does that still reads the old flags is right as well.
         _ = self.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     }
@@ -105,6 +130,13 @@ impl Versions {
     pub(crate) fn set_suspect(&self) {
         // Relaxed: a task that reads a version that is begun after this reads it too.
         self.word.fetch_or(SUSPECT, Ordering::Relaxed);
+    }
+
+    /// Notes that shards are counted from now on, each from when a task has counted it. The tasks
+    /// that have it later read this flag.
+    pub(crate) fn set_counted(&self) {
+        // Relaxed: the runtime's way from that task to the next one of the shard orders it.
+        self.word.fetch_or(COUNTED, Ordering::Relaxed);
     }
 
     /// Saves entries of a database.

@@ -52,7 +52,8 @@ impl Keys<'_> {
     /// Notes an access of all entries in all databases of the held shards.
     pub(crate) fn touch_all(&self, now: u64) {
         let databases = self.held().iter().flat_map(|held| &held.databases);
-        databases.flat_map(|database| database.table.iter()).for_each(|entry| entry.touch(now));
+        let accessed = self.clock().first(now);
+        databases.flat_map(|database| database.table.iter()).for_each(|entry| entry.set_accessed(accessed));
     }
 
     /// Passes entries that have not expired to `visit`, from a cursor on, until about `count` were
@@ -119,6 +120,7 @@ impl Keys<'_> {
     /// Removes all keys of the database. Returns their number.
     pub fn clear(&mut self) -> usize {
         let (database, word) = (self.database(), self.version_word());
+        self.count_clearing();
         let mut removed = 0;
         for held in self.held_mut() {
             let part = &mut held.databases[database];
@@ -142,6 +144,7 @@ impl Keys<'_> {
     pub(crate) fn swap_with(&mut self, other: usize) {
         let (database, layout) = (self.database(), self.layout());
         let version = self.version_word().version();
+        self.end_change();
         for at in 0..self.held().len() {
             let shard: &mut Held<'_> = &mut self.held_mut()[at];
             note_swap(shard, layout, database, other);

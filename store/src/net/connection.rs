@@ -27,6 +27,9 @@ const MOST_UNSENT: usize = 1 << 20;
 /// Messages that a client may leave unread before it is closed, in bytes.
 const MOST_UNREAD: usize = 32 << 20;
 
+/// Buffers are noted in steps of so many bytes, so that smaller ones cost nothing.
+const NOTED_STEP: usize = 64 << 10;
+
 /// A client's connection: an object at one worker.
 pub(super) struct Connection<S: Source> {
     io: Buffered<S>,
@@ -44,6 +47,8 @@ pub(super) struct Connection<S: Source> {
     heard_at: u64,
     /// The connection ends once all replies are sent.
     is_ending: bool,
+    /// The bytes of its buffers that the server knows of.
+    noted: usize,
 }
 
 impl<S: Socket> Connection<S> {
@@ -62,6 +67,7 @@ impl<S: Socket> Connection<S> {
             parts: Parts::default(),
             unread: Ready::default(),
             is_ending: false,
+            noted: 0,
             engine,
             connections,
         }
@@ -98,6 +104,7 @@ impl<S: Socket> Connection<S> {
             self.heard_at = self.engine.now();
         }
         while self.run(this, cx) {}
+        self.note_buffers();
         match filled {
             Ok(Filled::More) => {
                 // Also the end, if it has come: it is reported once.
@@ -222,6 +229,20 @@ impl<S: Socket> Connection<S> {
             Ok(_) => {}
             Err(_) => self.close(cx),
         }
+        self.note_buffers();
+    }
+
+    /// Tells the server how large its buffers are, if they are: they are not the memory of keys.
+    fn note_buffers(&mut self) {
+        let bytes = match self.io.is_closed() {
+            true => 0,
+            false => self.parser.input().capacity() + self.io.output().capacity(),
+        };
+        let noted = bytes - bytes % NOTED_STEP;
+        if noted != self.noted {
+            self.engine.server().memory.add_buffers(noted as i64 - self.noted as i64);
+            self.noted = noted;
+        }
     }
 
     /// Ends the connection once its requests are done and their replies sent.
@@ -240,6 +261,7 @@ impl<S: Socket> Connection<S> {
             return;
         }
         self.io.close();
+        self.note_buffers();
         self.connections.remove(self.id);
         self.connections.leave();
         self.stop_waiting(cx);

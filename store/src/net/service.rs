@@ -81,8 +81,8 @@ impl fmt::Display for ServeError {
 impl error::Error for ServeError {}
 
 impl Service {
-    /// Builds an engine, and starts the timers that end waits, remove expired keys and take
-    /// snapshots.
+    /// Builds an engine, and starts the timers that end waits, remove expired keys, take snapshots
+    /// and bound the memory.
     ///
     /// # Panics
     ///
@@ -218,6 +218,7 @@ impl Ticker {
         }
         if self.ticks.is_multiple_of(10) {
             self.engine.save_if_due(&*rt);
+            self.engine.bound_memory(&*rt);
         }
         let timeout = self.engine.server().settings.number(Setting::Timeout) as u64;
         if timeout > 0 && self.ticks.is_multiple_of(100) {

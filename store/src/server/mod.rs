@@ -5,6 +5,7 @@
 //! | `settings` | [`Settings`]: what CONFIG reads and sets |
 //! | `value_limits` | those of the sizes up to which values are compact |
 //! | `persistence` | [`Persistence`]: what is known of snapshots |
+//! | `memory` | [`Memory`]: how much memory keys take, and may take |
 //! | `statistics` | [`Statistics`]: what INFO counts |
 //! | `clients` | [`Clients`]: the connections, for CLIENT LIST |
 //! | `channels` | [`Channels`]: those to which connections listen |
@@ -14,6 +15,7 @@
 mod channels;
 mod clients;
 mod inbox;
+mod memory;
 mod notifications;
 mod persistence;
 mod settings;
@@ -25,6 +27,8 @@ pub(crate) use channels::{MessageHook, Topic};
 pub(crate) use clients::CloseHook;
 pub(crate) use clients::Ended;
 pub use clients::{ClientInfo, ClientState, Clients, Unblock};
+pub use memory::Memory;
+pub(crate) use memory::{KnownMemory, MemorySource, resident_bytes};
 pub(crate) use persistence::SaveResult;
 pub use persistence::{Persistence, PersistenceStatus, SnapshotKind};
 pub use settings::{Setting, SettingError, SettingKind, SettingSpec, Settings};
@@ -44,6 +48,8 @@ pub struct Server {
     pub settings: Settings,
     /// What INFO counts.
     pub statistics: Statistics,
+    /// How much memory keys take, and may take.
+    pub memory: Memory,
     /// The connections.
     pub clients: Clients,
     /// The channels to which they listen.

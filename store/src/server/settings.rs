@@ -113,6 +113,16 @@ settings! {
         "By how many percent the log grows before a base makes it shorter; 0 for never.";
     AutoAofRewriteMinSize "auto-aof-rewrite-min-size", BYTES, "67108864", true,
         "The bytes of the log below which none does.";
+    MaxMemory "maxmemory", BYTES, "0", true,
+        "The most bytes that keys and values take; no limit if it is 0.";
+    MaxMemoryPolicy "maxmemory-policy", SettingKind::Choice(Settings::EVICTION_POLICIES), "noeviction", true,
+        "Which keys are evicted when they take more; none, and commands that add are refused.";
+    MaxMemorySamples "maxmemory-samples", SettingKind::Integer(1, i32::MAX as i64), "5", true,
+        "The keys among which each one to evict is chosen.";
+    LfuLogFactor "lfu-log-factor", SettingKind::Integer(0, i32::MAX as i64), "10", true,
+        "How slowly the counter of accesses grows under the policies lfu.";
+    LfuDecayTime "lfu-decay-time", SettingKind::Integer(0, i32::MAX as i64), "1", true,
+        "The minutes after which it loses one; 0 for never.";
     Dir "dir", SettingKind::Text, ".", false,
         "The directory of what is kept.";
     EnableDebugCommand "enable-debug-command", SettingKind::Flag, "no", false,
@@ -298,7 +308,7 @@ fn parse(spec: &SettingSpec, value: &str) -> Result<i64, String> {
         },
         SettingKind::Choice(words) => {
             let at = words.iter().position(|word| word.eq_ignore_ascii_case(value));
-            let unknown = || format!("argument must be one of the following: {}", words.join(", "));
+            let unknown = || format!("argument(s) must be one of the following: {}", words.join(", "));
             at.map(|at| at as i64).ok_or_else(unknown)
         }
         SettingKind::Only(text) if value == text => Ok(0),

@@ -6,7 +6,7 @@ mod subscriptions;
 pub(crate) use replies::Replies;
 pub(crate) use subscriptions::Subscriptions;
 
-use crate::command::Command;
+use crate::command::{Command, CommandError};
 use crate::resp::{Protocol, Requests};
 use crate::server::{ClientInfo, Topic};
 use std::sync::Arc;
@@ -46,6 +46,8 @@ pub struct Transaction {
     pub(crate) requests: Requests,
     /// True if one of them was refused, so that EXEC has to fail.
     pub(crate) is_aborted: bool,
+    /// Why EXEC itself is refused, if it is.
+    pub(crate) refusal: Option<CommandError>,
 }
 
 /// A key that a session watches.

@@ -1,7 +1,7 @@
 //! Hashes: pairs of field and value in one buffer when small, a hash table when large.
 
 use crate::value::limits::CompactLimits;
-use crate::value::memory::{sampled, table_bytes};
+use crate::value::memory::{ROUNDING, sampled, table_bytes};
 use crate::value::packed::PackedList;
 use crate::value::table::{IndexedTable, scan_range};
 
@@ -15,7 +15,15 @@ pub struct Hash {
 enum Repr {
     /// A field, then its value, then the next field.
     Packed(PackedList),
-    Table(IndexedTable<Box<[u8]>, Box<[u8]>>),
+    Table(Pairs),
+}
+
+/// Pairs in a hash table.
+#[derive(Clone, Debug, Default)]
+struct Pairs {
+    table: IndexedTable<Box<[u8]>, Box<[u8]>>,
+    /// The bytes of all fields and values.
+    bytes: usize,
 }
 
 impl Default for Repr {
@@ -34,7 +42,7 @@ impl Hash {
     pub fn len(&self) -> usize {
         match &self.repr {
             Repr::Packed(pairs) => pairs.len() / 2,
-            Repr::Table(table) => table.len(),
+            Repr::Table(pairs) => pairs.table.len(),
         }
     }
 
@@ -47,10 +55,30 @@ impl Hash {
     pub(super) fn memory(&self, samples: usize) -> usize {
         match &self.repr {
             Repr::Packed(pairs) => pairs.memory(),
-            Repr::Table(table) => {
+            Repr::Table(Pairs { table, .. }) => {
                 let pairs = table.iter().map(|(field, value)| field.len() + value.len());
                 table_bytes::<(Box<[u8]>, Box<[u8]>)>(table.capacity()) + sampled(pairs, samples)
             }
+        }
+    }
+
+    /// Returns how many bytes it points to.
+    pub(super) fn bytes(&self) -> usize {
+        match &self.repr {
+            Repr::Packed(pairs) => pairs.memory(),
+            Repr::Table(pairs) => {
+                let slots = table_bytes::<(Box<[u8]>, Box<[u8]>)>(pairs.table.capacity());
+                slots + pairs.bytes + 2 * ROUNDING * pairs.table.len()
+            }
+        }
+    }
+
+    /// Checks the count of bytes against what is there.
+    #[cfg(test)]
+    pub(super) fn check_bytes(&self) {
+        if let Repr::Table(pairs) = &self.repr {
+            let sizes = pairs.table.iter().map(|(field, value)| field.len() + value.len());
+            assert_eq!(pairs.bytes, sizes.sum::<usize>());
         }
     }
 
@@ -66,7 +94,7 @@ impl Hash {
     pub fn get(&self, field: &[u8]) -> Option<&[u8]> {
         match &self.repr {
             Repr::Packed(pairs) => pairs.get(find(pairs, field)? + 1),
-            Repr::Table(table) => table.get(field).map(AsRef::as_ref),
+            Repr::Table(pairs) => pairs.table.get(field).map(AsRef::as_ref),
         }
     }
 
@@ -87,7 +115,7 @@ impl Hash {
                 return is_new;
             }
         }
-        self.table().insert(field.into(), value.into()).is_none()
+        self.table().insert(field.into(), value.into())
     }
 
     /// Removes a field. Returns false if it was not there.
@@ -97,7 +125,7 @@ impl Hash {
                 let found = find(pairs, field);
                 found.inspect(|&index| pairs.remove(index, 2)).is_some()
             }
-            Repr::Table(table) => table.swap_remove(field).is_some(),
+            Repr::Table(pairs) => pairs.remove(field),
         }
     }
 
@@ -108,7 +136,7 @@ impl Hash {
                 let mut pair = pairs.iter_from(2 * index);
                 Some((pair.next()?, pair.next()?))
             }
-            Repr::Table(table) => {
+            Repr::Table(Pairs { table, .. }) => {
                 table.get_index(index).map(|(field, value)| (field.as_ref(), value.as_ref()))
             }
         }
@@ -118,7 +146,7 @@ impl Hash {
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let (pairs, table) = match &self.repr {
             Repr::Packed(pairs) => (Some(pairs), None),
-            Repr::Table(table) => (None, Some(table)),
+            Repr::Table(pairs) => (None, Some(&pairs.table)),
         };
         let pairs = pairs.into_iter().flat_map(|pairs| {
             let mut entries = pairs.iter();
@@ -135,7 +163,7 @@ impl Hash {
                 self.iter().for_each(|(field, value)| visit(field, value));
                 0
             }
-            Repr::Table(table) => {
+            Repr::Table(Pairs { table, .. }) => {
                 let range = scan_range(table.len(), cursor, count);
                 for (field, value) in table[range.clone()].iter().rev() {
                     visit(field, value);
@@ -146,15 +174,35 @@ impl Hash {
     }
 
     /// Converts to a hash table, if it is none.
-    fn table(&mut self) -> &mut IndexedTable<Box<[u8]>, Box<[u8]>> {
+    fn table(&mut self) -> &mut Pairs {
         if let Repr::Packed(_) = &self.repr {
-            let table = self.iter().map(|(field, value)| (field.into(), value.into())).collect();
-            self.repr = Repr::Table(table);
+            let mut pairs = Pairs::default();
+            self.iter().for_each(|(field, value)| _ = pairs.insert(field.into(), value.into()));
+            self.repr = Repr::Table(pairs);
         }
         match &mut self.repr {
-            Repr::Table(table) => table,
+            Repr::Table(pairs) => pairs,
             Repr::Packed(_) => unreachable!("it was converted"),
         }
+    }
+}
+
+impl Pairs {
+    /// Sets the value of a field. Returns true if the field is new.
+    fn insert(&mut self, field: Box<[u8]>, value: Box<[u8]>) -> bool {
+        let (field_len, value_len) = (field.len(), value.len());
+        let old = self.table.insert(field, value);
+        self.bytes += value_len;
+        match &old {
+            Some(old) => self.bytes -= old.len(),
+            None => self.bytes += field_len,
+        }
+        old.is_none()
+    }
+
+    fn remove(&mut self, field: &[u8]) -> bool {
+        let old = self.table.swap_remove(field);
+        old.inspect(|old| self.bytes -= field.len() + old.len()).is_some()
     }
 }
 

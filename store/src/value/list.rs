@@ -15,6 +15,8 @@ pub struct List {
     /// No chunk is empty.
     chunks: VecDeque<PackedList>,
     len: usize,
+    /// The bytes of all chunks.
+    bytes: usize,
     /// The list has outgrown one chunk, and has not shrunk far below it since.
     is_quick: bool,
 }
@@ -50,6 +52,17 @@ impl List {
         self.chunks.capacity() * size_of::<PackedList>() + sampled(chunks, samples)
     }
 
+    /// Returns about how many bytes it points to. The buffers of chunks grow by doubling.
+    pub(super) fn bytes(&self) -> usize {
+        self.chunks.capacity() * size_of::<PackedList>() + self.bytes + self.bytes / 4
+    }
+
+    /// Checks the count of bytes against what is there.
+    #[cfg(test)]
+    pub(super) fn check_bytes(&self) {
+        assert_eq!(self.bytes, self.chunks.iter().map(PackedList::byte_len).sum::<usize>());
+    }
+
     /// Returns the encoding as `OBJECT ENCODING` names it.
     pub const fn encoding(&self) -> &'static str {
         if self.is_quick { "quicklist" } else { "listpack" }
@@ -58,6 +71,7 @@ impl List {
     /// Adds an element at an end.
     pub fn push(&mut self, end: End, element: &[u8], limits: &CompactLimits) {
         self.len += 1;
+        self.bytes += entry_len(element.len());
         let chunk = match end {
             End::Left => self.chunks.front_mut(),
             End::Right => self.chunks.back_mut(),
@@ -107,9 +121,11 @@ impl List {
         let bytes = chunk.byte_len() - old + entry_len(element.len());
         if chunk.len() == 1 || limits.chunk_fits(bytes, chunk.len()) {
             chunk.replace(within, element);
+            self.bytes = self.bytes - old + entry_len(element.len());
         } else {
             chunk.remove(within, 1);
             self.len -= 1;
+            self.bytes -= old;
             self.insert(index, element, limits);
         }
         self.note_growth(limits);
@@ -138,6 +154,7 @@ impl List {
             }
         }
         self.len += 1;
+        self.bytes += entry_len(element.len());
         self.note_growth(limits);
     }
 
@@ -167,7 +184,7 @@ impl List {
         self.len -= left;
         if within > 0 {
             let count = left.min(self.chunks[at].len() - within);
-            self.chunks[at].remove(within, count);
+            self.remove_from_chunk(at, within, count);
             at += 1;
             left -= count;
         }
@@ -177,11 +194,17 @@ impl List {
             end += 1;
         }
         // At once: to remove one chunk moves those behind it.
-        self.chunks.drain(at..end);
+        self.bytes -= self.chunks.drain(at..end).map(|chunk| chunk.byte_len()).sum::<usize>();
         if left > 0 {
-            self.chunks[at].remove(0, left);
+            self.remove_from_chunk(at, 0, left);
         }
         self.note_shrinking(limits);
+    }
+
+    fn remove_from_chunk(&mut self, at: usize, first: usize, count: usize) {
+        let before = self.chunks[at].byte_len();
+        self.chunks[at].remove(first, count);
+        self.bytes -= before - self.chunks[at].byte_len();
     }
 
     /// Removes the elements that equal `element`, at most `limit` of them, from an end on. Returns
@@ -204,6 +227,7 @@ impl List {
         if removed > 0 {
             self.chunks.retain(|chunk| !chunk.is_empty());
             self.len -= removed;
+            self.bytes -= removed * entry_len(element.len());
             self.note_shrinking(limits);
         }
         removed

@@ -1,6 +1,9 @@
-//! How much memory values take: MEMORY USAGE.
+//! How much memory values take: MEMORY USAGE estimates it, and the limit `maxmemory` counts it.
 
 use super::{StringRef, ValueRef};
+
+/// What an allocator adds to a short byte string on average, as its sizes are multiples of 16.
+pub(super) const ROUNDING: usize = 8;
 
 impl ValueRef<'_> {
     /// Returns about how many bytes the value takes, beside those in the block of its key. The
@@ -13,6 +16,21 @@ impl ValueRef<'_> {
             Self::Hash(value) => size_of_val(value) + value.memory(samples),
             Self::Set(value) => size_of_val(value) + value.memory(samples),
             Self::SortedSet(value) => size_of_val(value) + value.memory(samples),
+        }
+    }
+}
+
+impl ValueRef<'_> {
+    /// Returns how many bytes the value takes, beside those in the block of its key. It takes
+    /// constant time, and changes only if the value does.
+    pub(crate) fn bytes(self) -> usize {
+        match self {
+            Self::String(StringRef::Growing(bytes)) => bytes.capacity(),
+            Self::String(_) => 0,
+            Self::List(value) => size_of_val(value) + value.bytes(),
+            Self::Hash(value) => size_of_val(value) + value.bytes(),
+            Self::Set(value) => size_of_val(value) + value.bytes(),
+            Self::SortedSet(value) => size_of_val(value) + value.bytes(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::resp::parse_integer;
 use crate::value::intset::IntSet;
 use crate::value::limits::CompactLimits;
-use crate::value::memory::{sampled, table_bytes};
+use crate::value::memory::{ROUNDING, sampled, table_bytes};
 use crate::value::packed::PackedList;
 use crate::value::table::{Members, scan_range};
 
@@ -19,7 +19,15 @@ pub struct Set {
 enum Repr {
     Integers(IntSet),
     Packed(PackedList),
-    Table(Members),
+    Table(MemberTable),
+}
+
+/// Members in a hash table.
+#[derive(Clone, Debug, Default)]
+struct MemberTable {
+    members: Members,
+    /// The bytes of all members.
+    bytes: usize,
 }
 
 impl Set {
@@ -31,7 +39,7 @@ impl Set {
         } else if size <= limits.set_max_listpack_entries {
             Repr::Packed(PackedList::new())
         } else {
-            Repr::Table(Members::default())
+            Repr::Table(MemberTable::default())
         };
         Self { repr }
     }
@@ -41,7 +49,7 @@ impl Set {
         match &self.repr {
             Repr::Integers(integers) => integers.len(),
             Repr::Packed(members) => members.len(),
-            Repr::Table(members) => members.len(),
+            Repr::Table(table) => table.members.len(),
         }
     }
 
@@ -56,9 +64,29 @@ impl Set {
             Repr::Integers(integers) => integers.memory(),
             Repr::Packed(members) => members.memory(),
             Repr::Table(table) => {
-                let members = table.iter().map(|member| member.len());
-                table_bytes::<Box<[u8]>>(table.capacity()) + sampled(members, samples)
+                let members = table.members.iter().map(|member| member.len());
+                table_bytes::<Box<[u8]>>(table.members.capacity()) + sampled(members, samples)
             }
+        }
+    }
+
+    /// Returns how many bytes it points to.
+    pub(super) fn bytes(&self) -> usize {
+        match &self.repr {
+            Repr::Integers(integers) => integers.memory(),
+            Repr::Packed(members) => members.memory(),
+            Repr::Table(table) => {
+                let slots = table_bytes::<Box<[u8]>>(table.members.capacity());
+                slots + table.bytes + ROUNDING * table.members.len()
+            }
+        }
+    }
+
+    /// Checks the count of bytes against what is there.
+    #[cfg(test)]
+    pub(super) fn check_bytes(&self) {
+        if let Repr::Table(table) = &self.repr {
+            assert_eq!(table.bytes, table.members.iter().map(|member| member.len()).sum::<usize>());
         }
     }
 
@@ -78,7 +106,7 @@ impl Set {
                 parse_integer(member).is_some_and(|integer| integers.contains(integer))
             }
             Repr::Packed(members) => members.iter().any(|other| other == member),
-            Repr::Table(members) => members.contains(member),
+            Repr::Table(table) => table.members.contains(member),
         }
     }
 
@@ -112,7 +140,7 @@ impl Set {
                 let found = members.iter().position(|other| other == member);
                 found.inspect(|&index| members.remove(index, 1)).is_some()
             }
-            Repr::Table(members) => members.swap_remove(member),
+            Repr::Table(table) => table.remove(member),
         }
     }
 
@@ -121,7 +149,7 @@ impl Set {
         match &self.repr {
             Repr::Integers(integers) => integers.get(index).map(|integer| integer_bytes(integer).into()),
             Repr::Packed(members) => members.get(index).map(Cow::Borrowed),
-            Repr::Table(members) => members.get_index(index).map(|member| member.as_ref().into()),
+            Repr::Table(table) => table.members.get_index(index).map(|member| member.as_ref().into()),
         }
     }
 
@@ -130,7 +158,7 @@ impl Set {
         let (integers, packed, table) = match &self.repr {
             Repr::Integers(integers) => (Some(integers), None, None),
             Repr::Packed(members) => (None, Some(members), None),
-            Repr::Table(members) => (None, None, Some(members)),
+            Repr::Table(table) => (None, None, Some(&table.members)),
         };
         let integers = integers.into_iter().flat_map(IntSet::iter);
         let integers = integers.map(|integer| Cow::Owned(integer_bytes(integer)));
@@ -142,7 +170,7 @@ impl Set {
     /// Visits about `count` members from a cursor on, 0 at first, and returns the next cursor, 0 at
     /// the end. A compact set is visited at once.
     pub fn scan<'a>(&'a self, cursor: u64, count: usize, mut visit: impl FnMut(Cow<'a, [u8]>)) -> u64 {
-        let Repr::Table(members) = &self.repr else {
+        let Repr::Table(MemberTable { members, .. }) = &self.repr else {
             self.iter().for_each(visit);
             return 0;
         };
@@ -176,15 +204,32 @@ impl Set {
     }
 
     /// Converts to a hash table, if it is none.
-    fn table(&mut self) -> &mut Members {
+    fn table(&mut self) -> &mut MemberTable {
         if !matches!(self.repr, Repr::Table(_)) {
-            let table = self.iter().map(|member| member.into_owned().into_boxed_slice()).collect();
+            let mut table = MemberTable::default();
+            self.iter().for_each(|member| _ = table.insert(member.into_owned().into_boxed_slice()));
             self.repr = Repr::Table(table);
         }
         match &mut self.repr {
-            Repr::Table(members) => members,
+            Repr::Table(table) => table,
             _ => unreachable!("it was converted"),
         }
+    }
+}
+
+impl MemberTable {
+    /// Adds a member. Returns false if it was there.
+    fn insert(&mut self, member: Box<[u8]>) -> bool {
+        let len = member.len();
+        let is_new = self.members.insert(member);
+        self.bytes += if is_new { len } else { 0 };
+        is_new
+    }
+
+    fn remove(&mut self, member: &[u8]) -> bool {
+        let was_there = self.members.swap_remove(member);
+        self.bytes -= if was_there { member.len() } else { 0 };
+        was_there
     }
 }
 

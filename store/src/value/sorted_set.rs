@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::value::counted_tree::CountedTree;
 use crate::value::limits::CompactLimits;
-use crate::value::memory::{sampled, table_bytes};
+use crate::value::memory::{ROUNDING, sampled, table_bytes};
 use crate::value::packed::PackedList;
 use crate::value::table::{IndexedTable, scan_range};
 
@@ -32,6 +32,8 @@ enum Repr {
 struct ScoreIndex {
     scores: IndexedTable<Arc<[u8]>, f64>,
     order: CountedTree<RankedMember>,
+    /// The bytes of all members.
+    bytes: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -95,6 +97,28 @@ impl SortedSet {
         }
     }
 
+    /// Returns how many bytes it points to.
+    pub(super) fn bytes(&self) -> usize {
+        match &self.repr {
+            Repr::Packed(members) => members.memory(),
+            Repr::Table(index) => {
+                let len = index.order.len();
+                // The counts of an `Arc` are before its bytes; its members are in the tree too.
+                let members =
+                    index.bytes + len * (ROUNDING + 2 * size_of::<usize>() + size_of::<RankedMember>());
+                table_bytes::<(Arc<[u8]>, f64)>(index.scores.capacity()) + members
+            }
+        }
+    }
+
+    /// Checks the count of bytes against what is there.
+    #[cfg(test)]
+    pub(super) fn check_bytes(&self) {
+        if let Repr::Table(index) = &self.repr {
+            assert_eq!(index.bytes, index.scores.keys().map(|member| member.len()).sum::<usize>());
+        }
+    }
+
     /// Returns the encoding as `OBJECT ENCODING` names it.
     pub const fn encoding(&self) -> &'static str {
         match &self.repr {
@@ -146,6 +170,7 @@ impl SortedSet {
             }
             Repr::Table(indexed) => {
                 let score = indexed.scores.swap_remove(member)?;
+                indexed.bytes -= member.len();
                 indexed.order.remove(indexed.rank(member, score));
                 Some(score)
             }
@@ -160,6 +185,7 @@ impl SortedSet {
                 for _ in range.clone() {
                     let removed = indexed.order.remove(range.start);
                     indexed.scores.swap_remove(&removed.member);
+                    indexed.bytes -= removed.member.len();
                 }
             }
         }
@@ -225,7 +251,9 @@ impl SortedSet {
             let ranked: Vec<_> =
                 ranked.map(|(score, member)| RankedMember { score, member: member.into() }).collect();
             let scores = ranked.iter().map(|ranked| (Arc::clone(&ranked.member), ranked.score)).collect();
-            self.repr = Repr::Table(Box::new(ScoreIndex { scores, order: ranked.into_iter().collect() }));
+            let bytes = ranked.iter().map(|ranked| ranked.member.len()).sum();
+            let order = ranked.into_iter().collect();
+            self.repr = Repr::Table(Box::new(ScoreIndex { scores, order, bytes }));
         }
         match &mut self.repr {
             Repr::Table(indexed) => indexed,
@@ -254,6 +282,7 @@ impl ScoreIndex {
             None => {
                 let member: Arc<[u8]> = member.into();
                 self.scores.insert(Arc::clone(&member), score);
+                self.bytes += member.len();
                 (member, None)
             }
         };

@@ -5,6 +5,7 @@ mod blocking;
 mod chance;
 mod effects;
 mod generator;
+mod memory;
 mod oracle;
 #[allow(dead_code, reason = "other tests use the rest of it")]
 #[path = "../oracle/redis.rs"]

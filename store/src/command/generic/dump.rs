@@ -19,8 +19,8 @@ struct RestoreOptions {
     /// The time of expiry is counted from 1970.
     is_absolute: bool,
     idle_seconds: Option<u64>,
-    /// It is checked only: there is no policy that would need it.
-    has_frequency: bool,
+    /// The counter of accesses.
+    count: Option<u8>,
 }
 
 impl RestoreOptions {
@@ -33,7 +33,7 @@ impl RestoreOptions {
                 options.replaces = true;
             } else if args.is(at, "absttl") {
                 options.is_absolute = true;
-            } else if args.is(at, "idletime") && has_value && !options.has_frequency {
+            } else if args.is(at, "idletime") && has_value && options.count.is_none() {
                 at += 1;
                 let idle = u64::try_from(call.integer_arg(at)?);
                 let idle =
@@ -41,11 +41,9 @@ impl RestoreOptions {
                 options.idle_seconds = Some(idle);
             } else if args.is(at, "freq") && has_value && options.idle_seconds.is_none() {
                 at += 1;
-                if !(0..=255).contains(&call.integer_arg(at)?) {
-                    let text = "ERR Invalid FREQ value, must be >= 0 and <= 255";
-                    return Err(CommandError::fixed(text));
-                }
-                options.has_frequency = true;
+                let count = u8::try_from(call.integer_arg(at)?);
+                let text = "ERR Invalid FREQ value, must be >= 0 and <= 255";
+                options.count = Some(count.map_err(|_| CommandError::fixed(text))?);
             } else {
                 return Err(CommandError::SYNTAX);
             }
@@ -86,6 +84,9 @@ pub(super) fn restore(call: &mut Call<'_, '_>) -> CommandResult {
     call.keys.put_until(key, value, expires_at);
     if let Some(idle) = options.idle_seconds {
         call.keys.set_idle_seconds(key, idle);
+    }
+    if let Some(count) = options.count {
+        call.keys.set_count(key, count);
     }
     call.changed(EventClass::Generic, "restore", key);
     replay(call, expires_at.filter(|_| !options.is_absolute));

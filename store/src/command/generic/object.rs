@@ -21,19 +21,28 @@ pub(super) fn refcount(call: &mut Call<'_, '_>) -> CommandResult {
 
 pub(super) fn idletime(call: &mut Call<'_, '_>) -> CommandResult {
     match call.keys.peek(call.args.at(2)) {
-        Some(entry) => call.reply.integer(entry.idle_seconds(call.keys.now()).into()),
+        Some(_) if call.server.settings.counts_accesses() => {
+            return Err(CommandError::fixed(
+                "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when \
+                 switching between policies at runtime LRU and LFU data will take some time to adjust.",
+            ));
+        }
+        Some(entry) => call.reply.integer(call.keys.idle_seconds(entry).into()),
         None => call.reply.null(),
     }
     call.done()
 }
 
 pub(super) fn freq(call: &mut Call<'_, '_>) -> CommandResult {
-    if !call.keys.contains(call.args.at(2)) {
+    let Some(entry) = call.keys.peek(call.args.at(2)) else {
         call.reply.null();
         return call.done();
+    };
+    match call.keys.count_of(entry) {
+        Some(count) => call.integer(count.into()),
+        None => Err(CommandError::fixed(
+            "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that \
+             when switching between policies at runtime LRU and LFU data will take some time to adjust.",
+        )),
     }
-    Err(CommandError::fixed(
-        "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when \
-         switching between policies at runtime LRU and LFU data will take some time to adjust.",
-    ))
 }

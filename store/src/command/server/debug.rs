@@ -41,7 +41,7 @@ pub(super) fn debug(call: &mut Call<'_, '_>) -> CommandResult {
 
 fn show_object(call: &mut Call<'_, '_>) -> CommandResult {
     let entry = call.keys.peek(call.args.at(2)).ok_or(CommandError::NO_SUCH_KEY)?;
-    let idle = entry.idle_seconds(call.keys.now());
+    let idle = call.keys.idle_seconds(entry);
     let text =
         format!("Value at:0x0 refcount:1 encoding:{} lru_seconds_idle:{idle}", entry.value().encoding());
     call.reply.simple(&text);

@@ -1,7 +1,7 @@
 //! INFO: the state of the server, as fields that exporters read.
 
 use super::super::{Call, CommandResult};
-use crate::server::{KeyCounts, REDIS_VERSION, SnapshotKind};
+use crate::server::{KeyCounts, REDIS_VERSION, Setting, SnapshotKind};
 use std::fmt::Write;
 
 /// Writes the fields of a section.
@@ -71,20 +71,37 @@ fn clients(call: &mut Call<'_, '_>, text: &mut String) {
     field(text, format_args!("tracking_clients:0"));
 }
 
-/// The memory of the process in bytes, where the system tells it.
-fn resident_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
+fn memory(call: &mut Call<'_, '_>, text: &mut String) {
+    let memory = &call.server.memory;
+    let (used, peak, resident) = (memory.used(), memory.peak(), memory.resident());
+    field(text, format_args!("used_memory:{used}"));
+    field(text, format_args!("used_memory_human:{}", human(used)));
+    if let Some(bytes) = resident {
+        field(text, format_args!("used_memory_rss:{bytes}"));
+        field(text, format_args!("used_memory_rss_human:{}", human(bytes)));
+    }
+    field(text, format_args!("used_memory_peak:{peak}"));
+    field(text, format_args!("used_memory_peak_human:{}", human(peak)));
+    field(text, format_args!("used_memory_overhead:{}", memory.excess()));
+    field(text, format_args!("used_memory_startup:{}", memory.at_start()));
+    field(text, format_args!("used_memory_dataset:{}", used.saturating_sub(memory.excess())));
+    field(text, format_args!("maxmemory:{}", memory.limit()));
+    field(text, format_args!("maxmemory_human:{}", human(memory.limit())));
+    let policy = call.server.settings.shown(Setting::MaxMemoryPolicy as usize);
+    field(text, format_args!("maxmemory_policy:{policy}"));
+    if let Some(bytes) = resident {
+        let ratio = bytes as f64 / used.max(1) as f64;
+        field(text, format_args!("mem_fragmentation_ratio:{ratio:.2}"));
+    }
+    field(text, format_args!("mem_not_counted_for_evict:{}", memory.buffers()));
+    field(text, format_args!("mem_clients_normal:{}", memory.buffers()));
 }
 
-fn memory(_: &mut Call<'_, '_>, text: &mut String) {
-    if let Some(bytes) = resident_bytes() {
-        field(text, format_args!("used_memory_rss:{bytes}"));
-    }
-    field(text, format_args!("maxmemory:0"));
-    field(text, format_args!("maxmemory_policy:noeviction"));
+/// Shows a number of bytes as Redis does, with a unit.
+fn human(bytes: u64) -> String {
+    let Some(power) = bytes.checked_ilog(1024).filter(|power| *power > 0) else { return format!("{bytes}B") };
+    let unit = ["K", "M", "G", "T", "P", "E"][power as usize - 1];
+    format!("{:.2}{unit}", bytes as f64 / 1024f64.powi(power as i32))
 }
 
 fn persistence(call: &mut Call<'_, '_>, text: &mut String) {
@@ -131,7 +148,7 @@ fn stats(call: &mut Call<'_, '_>, text: &mut String) {
     field(text, format_args!("total_connections_received:{}", statistics.connections()));
     field(text, format_args!("total_commands_processed:{processed}"));
     field(text, format_args!("expired_keys:{expired}"));
-    field(text, format_args!("evicted_keys:0"));
+    field(text, format_args!("evicted_keys:{}", call.server.memory.evicted()));
     field(text, format_args!("keyspace_hits:{hits}"));
     field(text, format_args!("keyspace_misses:{misses}"));
     field(text, format_args!("pubsub_channels:{}", call.server.channels.channels()));

@@ -152,15 +152,26 @@ pub(super) const COMMANDS: &[Command] = &[
         .doc("server", "1.0.0", "Depends on subcommand", "A container for debugging commands"),
     Command::new("memory", -2, container)
         .doc("server", "4.0.0", "Depends on subcommand", "A container for memory diagnostics commands")
-        .subcommands(&[Command::new("memory|usage", -3, memory::usage)
-            .flags(&[Flags::READONLY])
-            .keys(2, 2, 1)
-            .doc(
+        .subcommands(&[
+            Command::new("memory|usage", -3, memory::usage).flags(&[Flags::READONLY]).keys(2, 2, 1).doc(
                 "server",
                 "4.0.0",
                 "O(N) where N is the number of samples.",
                 "Estimate the memory usage of a key",
-            )]),
+            ),
+            Command::new("memory|stats", 2, memory::stats).all_keys().doc(
+                "server",
+                "4.0.0",
+                "O(1)",
+                "Show memory usage details",
+            ),
+            Command::new("memory|doctor", 2, memory::doctor).doc(
+                "server",
+                "4.0.0",
+                "O(1)",
+                "Outputs memory problems report",
+            ),
+        ]),
     Command::new("function", -2, container)
         .doc("scripting", "7.0.0", "Depends on subcommand", "A container for function commands")
         .subcommands(&[Command::new("function|flush", -2, function_flush)

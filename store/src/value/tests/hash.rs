@@ -24,6 +24,7 @@ proptest! {
                 None => prop_assert_eq!(hash.remove(&field), model.remove(&field).is_some()),
             }
             prop_assert_eq!(hash.len(), model.len());
+            hash.check_bytes();
             prop_assert_eq!(hash.encoding(), if was_large { "hashtable" } else { "listpack" });
             for (field, value) in &model {
                 prop_assert_eq!(hash.get(field), Some(value.as_slice()));

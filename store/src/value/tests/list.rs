@@ -96,6 +96,7 @@ proptest! {
                 }
             }
             prop_assert_eq!(list.len(), model.len());
+            list.check_bytes();
             prop_assert!(list.iter().eq(model.iter().map(Vec::as_slice)));
             prop_assert!(list.iter().rev().eq(model.iter().rev().map(Vec::as_slice)));
             for index in 0..=model.len() {

@@ -20,6 +20,7 @@ proptest! {
                 prop_assert_eq!(set.remove(&member), model.remove(&member));
             }
             prop_assert_eq!(set.len(), model.len());
+            set.check_bytes();
             prop_assert!(model.iter().all(|member| set.contains(member)));
             let all: BTreeSet<_> = set.iter().map(|member| member.into_owned()).collect();
             prop_assert_eq!(&all, &model);

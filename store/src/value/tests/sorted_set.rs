@@ -57,6 +57,7 @@ proptest! {
             }
             let expected = sorted(&model);
             prop_assert_eq!(set.len(), expected.len());
+            set.check_bytes();
             prop_assert!(set.iter().eq(expected.iter().copied()));
             prop_assert!(set.iter().rev().eq(expected.iter().rev().copied()));
             for (rank, (member, score)) in expected.iter().enumerate() {

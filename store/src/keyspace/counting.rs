@@ -1,0 +1,105 @@
+//! How much memory keys take: counted for the limit `maxmemory`, once there is one.
+//!
+//! A shard is counted or not. If it is, each change of an entry is added to a sum of the task,
+//! which passes it on. A value that a command changes in place is measured before, and again when
+//! the command goes on to another key or ends.
+
+use super::{Entry, Keys, Shard};
+use smallvec::SmallVec;
+
+/// An entry that is being changed in place.
+#[derive(Debug)]
+pub(super) struct Changing {
+    /// The position of its shard.
+    at: usize,
+    database: usize,
+    hash: u64,
+    key: SmallVec<[u8; 32]>,
+    /// Its bytes before.
+    bytes: usize,
+}
+
+impl Shard {
+    /// Begins to count, unless the shard is counted. Returns the bytes that its keys take.
+    pub(crate) fn begin_to_count(&mut self) -> i64 {
+        if std::mem::replace(&mut self.is_counted, true) {
+            return 0;
+        }
+        let entries = self.databases.iter().flat_map(|database| database.table.iter());
+        entries.map(Entry::bytes).sum::<usize>() as i64
+    }
+}
+
+impl Keys<'_> {
+    /// Takes by how many bytes the keys of the counted shards have grown.
+    #[cold]
+    pub(crate) fn take_growth(&mut self) -> i64 {
+        self.end_change();
+        std::mem::take(&mut self.growth)
+    }
+
+    /// Returns true if a shard is counted.
+    #[inline]
+    fn is_counted(&self, at: usize) -> bool {
+        self.version_word().is_counted() && self.held()[at].is_counted
+    }
+
+    /// Inserts an entry whose key is not there, into a table that may be changed: the caller has it
+    /// from [`table_mut`](Self::table_mut).
+    pub(super) fn insert(&mut self, hash: u64, at: usize, entry: Entry) -> &mut Entry {
+        if self.is_counted(at) {
+            self.end_change();
+            self.growth += entry.bytes() as i64;
+        }
+        let (database, layout, version) = (self.database(), self.layout(), self.version_word().version());
+        let table = &mut self.held_mut()[at].databases[database].table;
+        table.insert(hash, entry, version, |key| layout.hash(key))
+    }
+
+    /// Removes the entry of a key.
+    pub(super) fn remove_entry(&mut self, hash: u64, at: usize, key: &[u8]) -> Option<Entry> {
+        let is_counted = self.is_counted(at);
+        if is_counted {
+            self.end_change();
+        }
+        let entry = self.table_mut(hash, at).remove(hash, key)?;
+        if is_counted {
+            self.growth -= entry.bytes() as i64;
+        }
+        Some(entry)
+    }
+
+    /// Measures an entry that is about to be changed, if its shard is counted.
+    #[inline]
+    pub(super) fn begin_change(&mut self, hash: u64, at: usize, key: &[u8]) {
+        if self.is_counted(at) && !planted!("change-in-place-uncounted") {
+            self.measure(hash, at, key);
+        }
+    }
+
+    #[cold]
+    fn measure(&mut self, hash: u64, at: usize, key: &[u8]) {
+        self.end_change();
+        let database = self.database();
+        if let Some(entry) = self.held()[at].databases[database].table.find(hash, key) {
+            self.changing = Some(Changing { at, database, hash, key: key.into(), bytes: entry.bytes() });
+        }
+    }
+
+    /// Measures the entry that was changed again.
+    #[cold]
+    pub(super) fn end_change(&mut self) {
+        let Some(Changing { at, database, hash, key, bytes }) = self.changing.take() else { return };
+        let entry = self.held()[at].databases[database].table.find(hash, &key);
+        self.growth += entry.map_or(0, Entry::bytes) as i64 - bytes as i64;
+    }
+
+    /// Counts the removal of all keys of the database from the held shards that are counted.
+    pub(super) fn count_clearing(&mut self) {
+        self.end_change();
+        let database = self.database();
+        let counted = self.held().iter().filter(|held| held.is_counted);
+        let entries = counted.flat_map(|held| held.databases[database].table.iter());
+        self.growth -= entries.map(Entry::bytes).sum::<usize>() as i64;
+    }
+}

@@ -1,0 +1,272 @@
+//! How much memory the keys take, and may take: the setting `maxmemory`.
+//!
+//! What counts is the memory of keys and values. Buffers of clients do not: they never evict keys.
+//! The count of bytes knows the sizes of an allocator, but not its fragmentation. So a timer
+//! compares it with the memory of the process. What that has beyond the count, and beyond all else
+//! that is known of, is the *excess*, which counts too. It is limited, as evicted keys may leave
+//! the process as large as it was: then it only does not grow.
+
+use super::{Setting, Settings};
+use crate::keyspace::EvictionOrder;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+
+/// Returns the memory of the process in bytes, if that is known.
+pub(crate) type MemorySource = Box<dyn Fn() -> Option<u64> + Send + Sync>;
+
+/// The memory of the keys, and its limit.
+pub struct Memory {
+    /// The sum of all is the bytes of the keys. Workers use different ones, so that they do not
+    /// contend.
+    lanes: [Lane; LANES],
+    /// In bytes; 0 if there is none.
+    limit: AtomicI64,
+    excess: AtomicI64,
+    /// True once all shards are counted, or are about to be.
+    is_counted: AtomicBool,
+    /// Bytes in buffers of clients, of those that are large.
+    buffers: AtomicI64,
+    evicted: AtomicU64,
+    peak: AtomicU64,
+    source: MemorySource,
+    /// The memory of the process when the store began.
+    at_start: u64,
+}
+
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Lane(AtomicI64);
+
+const LANES: usize = 16;
+
+/// What an empty store takes, so that with a lower limit nothing is accepted.
+const EMPTY: i64 = 1 << 10;
+/// Memory of the process beyond what is known of that is no excess, in bytes.
+const ALLOWANCE: i64 = 32 << 20;
+/// The same for each client.
+const CLIENT_ALLOWANCE: i64 = 64 << 10;
+/// What a snapshot holds at most before it is written.
+const SNAPSHOT_ALLOWANCE: i64 = 40 << 20;
+/// The most bytes that are evicted beyond what has to be, so that not each command has to.
+const MOST_SLACK: i64 = 64 << 10;
+
+/// What is known of the memory of the process besides keys.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct KnownMemory {
+    pub(crate) clients: usize,
+    pub(crate) log_backlog: usize,
+    pub(crate) is_saving: bool,
+}
+
+/// The memory of the process in bytes, where the system tells it.
+pub(crate) fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+impl Memory {
+    pub(crate) fn new(source: MemorySource) -> Self {
+        Self {
+            lanes: Default::default(),
+            limit: AtomicI64::new(0),
+            excess: AtomicI64::new(0),
+            is_counted: AtomicBool::new(false),
+            buffers: AtomicI64::new(0),
+            evicted: AtomicU64::new(0),
+            peak: AtomicU64::new(0),
+            at_start: source().unwrap_or(0),
+            source,
+        }
+    }
+
+    /// Adds to the bytes of the keys.
+    #[inline]
+    pub(crate) fn add(&self, worker: usize, bytes: i64) {
+        if bytes != 0 {
+            // Relaxed, as all here: the numbers order nothing.
+            self.lanes[worker % LANES].0.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// Adds to the bytes in buffers of clients.
+    #[cfg(feature = "net")]
+    pub(crate) fn add_buffers(&self, bytes: i64) {
+        self.buffers.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Returns the bytes in large buffers of clients.
+    pub fn buffers(&self) -> u64 {
+        self.buffers.load(Ordering::Relaxed).max(0) as u64
+    }
+
+    /// Returns the bytes of keys and values; 0 until there is a limit for the first time.
+    pub fn counted(&self) -> u64 {
+        self.sum().max(0) as u64
+    }
+
+    fn sum(&self) -> i64 {
+        self.lanes.iter().map(|lane| lane.0.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Returns the limit in bytes; 0 if there is none.
+    pub fn limit(&self) -> u64 {
+        self.limit.load(Ordering::Relaxed) as u64
+    }
+
+    /// Returns the bytes that the process has beyond all that is known of, and that count as keys.
+    pub fn excess(&self) -> u64 {
+        self.excess.load(Ordering::Relaxed) as u64
+    }
+
+    /// Returns what is compared with the limit. Before there is one, it is what the process has
+    /// taken since the start.
+    pub fn used(&self) -> u64 {
+        match self.is_counted.load(Ordering::Relaxed) {
+            true => self.counted() + self.excess() + EMPTY as u64,
+            false => self.resident().map_or(0, |bytes| bytes.saturating_sub(self.at_start)),
+        }
+    }
+
+    /// Returns the memory of the process, if that is known.
+    pub fn resident(&self) -> Option<u64> {
+        (self.source)()
+    }
+
+    /// Returns the memory of the process when the store began.
+    pub fn at_start(&self) -> u64 {
+        self.at_start
+    }
+
+    /// Returns the most memory that was found in use.
+    pub fn peak(&self) -> u64 {
+        let used = self.used();
+        self.peak.fetch_max(used, Ordering::Relaxed).max(used)
+    }
+
+    /// Returns the number of evicted keys.
+    pub fn evicted(&self) -> u64 {
+        self.evicted.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_evicted(&self) {
+        self.evicted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn reset_statistics(&self) {
+        self.evicted.store(0, Ordering::Relaxed);
+        self.peak.store(0, Ordering::Relaxed);
+    }
+
+    /// Returns by how many bytes keys may grow; negative if too much is used.
+    #[inline]
+    pub(crate) fn room(&self) -> i64 {
+        match self.limit.load(Ordering::Relaxed) {
+            0 => i64::MAX,
+            limit => limit - EMPTY - self.sum() - self.excess.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Returns the room that is made when there is none.
+    pub(crate) fn slack(&self) -> i64 {
+        (self.limit.load(Ordering::Relaxed) / 256).min(MOST_SLACK)
+    }
+
+    /// Sets the limit. Returns true if the shards are to be counted, which they were not yet.
+    pub(crate) fn set_limit(&self, limit: i64) -> bool {
+        self.limit.store(limit, Ordering::Relaxed);
+        limit > 0 && !self.is_counted.swap(true, Ordering::Relaxed)
+    }
+
+    /// Compares the count with the memory of the process.
+    pub(crate) fn measure(&self, known: KnownMemory) {
+        let (counted, resident) = (self.sum().max(0), self.resident());
+        let beyond = resident.map_or(0, |bytes| {
+            let others = self.buffers.load(Ordering::Relaxed)
+                + ALLOWANCE
+                + CLIENT_ALLOWANCE * known.clients as i64
+                + known.log_backlog as i64
+                + if known.is_saving { SNAPSHOT_ALLOWANCE } else { 0 };
+            bytes.saturating_sub(self.at_start) as i64 - others - counted - counted / 8
+        });
+        let most = if planted!("excess-unlimited") { i64::MAX } else { counted / 2 };
+        self.excess.store(beyond.clamp(0, most), Ordering::Relaxed);
+        self.peak();
+    }
+}
+
+impl Settings {
+    /// The policies of `maxmemory`, as `maxmemory-policy` names them.
+    pub(super) const EVICTION_POLICIES: &[&str] = &[
+        "volatile-lru",
+        "volatile-lfu",
+        "volatile-random",
+        "volatile-ttl",
+        "allkeys-lru",
+        "allkeys-lfu",
+        "allkeys-random",
+        "noeviction",
+    ];
+
+    fn eviction_policy(&self) -> &'static str {
+        Self::EVICTION_POLICIES[self.number(Setting::MaxMemoryPolicy) as usize]
+    }
+
+    /// Returns which keys are evicted first; `None` if none are.
+    pub(crate) fn eviction_order(&self) -> Option<EvictionOrder> {
+        let (which, by) = self.eviction_policy().split_once('-')?;
+        let is_volatile = which == "volatile";
+        Some(match by {
+            "ttl" => EvictionOrder::TimeToLive,
+            "random" => EvictionOrder::Random { is_volatile },
+            _ => EvictionOrder::Stale { is_volatile },
+        })
+    }
+
+    /// Returns true if accesses are counted.
+    pub(crate) fn counts_accesses(&self) -> bool {
+        self.eviction_policy().ends_with("-lfu")
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = f.debug_struct("Memory");
+        text.field("counted", &self.counted()).field("limit", &self.limit()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    const MIB: i64 = 1 << 20;
+
+    #[test]
+    fn what_the_process_has_beyond_all_that_is_known_counts() {
+        let resident = Arc::new(AtomicU64::new(100 << 20));
+        let source = resident.clone();
+        let memory = Memory::new(Box::new(move || Some(source.load(Ordering::Relaxed))));
+        assert!(memory.set_limit(1000 * MIB) && !memory.set_limit(1000 * MIB));
+        memory.add(3, 500 * MIB);
+        memory.add(20, 300 * MIB);
+        let measure = |total: i64, known: KnownMemory| {
+            resident.store((total * MIB) as u64, Ordering::Relaxed);
+            memory.measure(known);
+            memory.excess() as i64 / MIB
+        };
+        // 100 at the start, 800 of keys, an eighth of that for fragmentation, and the allowance.
+        assert_eq!(measure(1032, KnownMemory::default()), 0);
+        assert_eq!(measure(1052, KnownMemory::default()), 20);
+        assert_eq!(memory.room(), 180 * MIB - EMPTY);
+        assert_eq!(measure(1052, KnownMemory { clients: 160, ..KnownMemory::default() }), 10);
+        assert_eq!(measure(1052, KnownMemory { log_backlog: 20 << 20, ..KnownMemory::default() }), 0);
+        assert_eq!(measure(1052, KnownMemory { is_saving: true, ..KnownMemory::default() }), 0);
+        memory.buffers.store(500 * MIB, Ordering::Relaxed);
+        assert_eq!(measure(1532, KnownMemory::default()), 0);
+        // Evicting more would not make the process smaller.
+        assert_eq!(measure(100_000, KnownMemory::default()), 400);
+    }
+}
