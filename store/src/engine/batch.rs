@@ -19,8 +19,9 @@ use xtasking::task::Spawner;
 /// The most requests that one task runs, so that it is not long.
 const MOST_REQUESTS: usize = 256;
 
-/// The bytes for which there is room at first, for each request.
+/// The bytes for which there is room at first, for each request, and for all of them.
 const BYTES_OF_REPLY: usize = 16;
+const LEAST_BYTES: usize = 64;
 
 /// A session whose requests are done.
 #[derive(Debug)]
@@ -90,7 +91,8 @@ impl Batch {
         requests: Requests,
         then: Box<dyn Completion>,
     ) -> Box<Self> {
-        let reply = Reply::with_room(session.protocol, requests.len() * BYTES_OF_REPLY);
+        let bytes = (requests.len() * BYTES_OF_REPLY).max(LEAST_BYTES);
+        let reply = Reply::with_room(session.protocol, bytes);
         let dependence = Dependence::default();
         Box::new(Self { inner, session, requests, next: 0, reply, dependence, lacks_memory: false, then })
     }
