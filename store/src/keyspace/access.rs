@@ -122,7 +122,7 @@ fn decayed(accessed: u32, decay_minutes: u32, now: u64) -> u32 {
 fn grown(count: u32, log_factor: u32) -> u32 {
     let excess = u64::from(count.saturating_sub(FIRST_COUNT));
     let odds = excess.saturating_mul(log_factor.into()).saturating_add(1);
-    let grows = count < MOST_COUNT && (odds == 1 || random() % odds == 0);
+    let grows = count < MOST_COUNT && random().is_multiple_of(odds);
     count + u32::from(grows)
 }
 
