@@ -51,7 +51,9 @@ mod error;
 mod execute;
 mod expiry;
 mod generic;
+mod geo;
 mod hashes;
+mod hyperloglogs;
 mod lists;
 mod operands;
 #[cfg(test)]

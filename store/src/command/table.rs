@@ -2,8 +2,8 @@
 
 use super::spec::Command;
 use super::{
-    bitmaps, connection, generic, hashes, lists, pubsub, server, sets, sort, sorted_sets, strings,
-    transactions,
+    bitmaps, connection, generic, geo, hashes, hyperloglogs, lists, pubsub, server, sets, sort, sorted_sets,
+    strings, transactions,
 };
 use ahash::RandomState;
 use std::collections::HashMap;
@@ -14,7 +14,9 @@ const FAMILIES: &[&[Command]] = &[
     bitmaps::COMMANDS,
     connection::COMMANDS,
     generic::COMMANDS,
+    geo::COMMANDS,
     hashes::COMMANDS,
+    hyperloglogs::COMMANDS,
     lists::COMMANDS,
     pubsub::COMMANDS,
     server::COMMANDS,

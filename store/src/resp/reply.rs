@@ -176,11 +176,14 @@ impl Reply {
 
     /// Writes a floating-point number, with 17 digits as Redis does.
     pub fn double(&mut self, value: f64) {
-        let text = format_double(value);
-        match self.protocol {
-            Protocol::Two => self.bulk(text.as_bytes()),
-            Protocol::Three => self.line(b',', text.as_bytes()),
-        }
+        self.number_text(&format_double(value));
+    }
+
+    /// Writes a floating-point number without an exponent, with up to 17 digits after the point.
+    pub fn fixed_double(&mut self, value: f64) {
+        let text = format!("{value:.17}");
+        let text = text.trim_end_matches('0').trim_end_matches('.');
+        self.number_text(if text == "-0" { "0" } else { text });
     }
 
     /// Writes true or false: as 1 or 0 in RESP2.
@@ -211,6 +214,14 @@ impl Reply {
                 self.raw(text);
                 self.raw(b"\r\n");
             }
+        }
+    }
+
+    /// Writes a floating-point number by its text.
+    fn number_text(&mut self, text: &str) {
+        match self.protocol {
+            Protocol::Two => self.bulk(text.as_bytes()),
+            Protocol::Three => self.line(b',', text.as_bytes()),
         }
     }
 

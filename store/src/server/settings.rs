@@ -131,6 +131,8 @@ settings! {
         "The most fields of a hash that is a list in one block.";
     HashMaxListpackValue "hash-max-listpack-value" or "hash-max-ziplist-value", BYTES, "64", true,
         "The longest field or value of such a hash.";
+    HllSparseMaxBytes "hll-sparse-max-bytes", BYTES, "3000", true,
+        "The most bytes of a HyperLogLog that is sparse.";
     ListMaxListpackSize "list-max-listpack-size" or "list-max-ziplist-size",
         SettingKind::Integer(i32::MIN as i64, i32::MAX as i64), "-2", true,
         "The most elements of a block of a list, or its size as a negative power of two.";

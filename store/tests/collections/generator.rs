@@ -6,8 +6,9 @@ pub struct Generator {
 }
 
 /// Names of keys. The first letter tells the type: list, hash, set, sorted set, sorted set with
-/// equal scores, list that no command takes for another type, string.
-const KEYS: &[(char, usize)] = &[('l', 4), ('h', 3), ('s', 4), ('z', 4), ('x', 2), ('y', 2), ('t', 1)];
+/// equal scores, list that no command takes for another type, string, places, HyperLogLog.
+const KEYS: &[(char, usize)] =
+    &[('l', 4), ('h', 3), ('s', 4), ('z', 4), ('x', 2), ('y', 2), ('t', 1), ('p', 3), ('u', 4)];
 const WORDS: &[&str] = &["a", "b", "c", "dd", "e", "ff", "1", "2", "3", "-4", "10", "007", "1.5", "", "A"];
 const INTEGERS: &[&str] =
     &["0", "1", "2", "3", "5", "-1", "-2", "-3", "10", "-10", "9223372036854775807", "-9223372036854775808"];
@@ -21,6 +22,8 @@ const JUNK: &[&str] = &["x", "", "nan", "1.5", "-9223372036854775809", "01", " 1
 /// - `K`, `D`: a key of the type; `N`: a number of keys, and so many keys
 /// - `E`: an element; `I`: an integer; `F`: a score; `R`: a rank; `W`: a timeout
 /// - `S`, `T`: ends of an interval of scores, and of names
+/// - `M`: many elements
+/// - `X`: longitude and latitude; `L`: a length; `U`: a unit of lengths
 const COMMANDS: &[(char, &[&str])] = &[
     (
         'l',
@@ -150,6 +153,58 @@ const COMMANDS: &[(char, &[&str])] = &[
         ],
     ),
     (
+        'p',
+        &[
+            "geoadd K {(nx|xx)} {ch} X E {X E} {X E}",
+            "geoadd K X E X E X E X E",
+            "geopos K {E} {E}",
+            "geohash K {E} {E}",
+            "geodist K E E {U}",
+            "georadius K X L U {withdist} {withhash} {withcoord} {(asc|desc)} {count I}",
+            "georadius K X L U count I any {(asc|desc)}",
+            "georadius K X L U {count I} {(asc|desc)} store K",
+            "georadius K X L U {count I} {(asc|desc)} storedist (z0|z1)",
+            "georadius_ro K X L U {withdist} {withcoord} {(store|storedist)} {K}",
+            "georadiusbymember K E L U {withdist} {withhash} {withcoord} {(asc|desc)} {count 3} {any}",
+            "georadiusbymember K E L U {(asc|desc)} (store|storedist) K store K",
+            "georadiusbymember K E L U store K storedist z1",
+            "georadiusbymember_ro K E L U {withhash} {any}",
+            "geosearch K {fromlonlat X} {frommember E} {byradius L U} {bybox L L U} {asc}",
+            "geosearch K fromlonlat X bybox L L U {withdist} {withhash} {withcoord} {(asc|desc)}",
+            "geosearch K frommember E byradius L U {count 3} {any} {withdist} {(asc|desc)} {storedist}",
+            "geosearchstore K K fromlonlat X bybox L L U {count 3} {any} {withdist}",
+            "geosearchstore (z0|z1) K frommember E byradius L U storedist {(asc|desc)}",
+            "zadd K (0.5|-1|inf|1e18) a",
+            "zrem K E",
+        ],
+    ),
+    (
+        'u',
+        &[
+            "pfadd K",
+            "pfadd K E E E",
+            "pfadd K M",
+            "pfadd K M M M",
+            "pfcount K",
+            "pfcount K {K} {K}",
+            "pfmerge K",
+            "pfmerge K K {K}",
+            "pfdebug encoding K",
+            "pfdebug decode K",
+            "pfdebug (todense|getreg|nothing) K",
+            "get K",
+            // This one is damaged. Redis may add some elements to it before it fails.
+            "copy K u9 replace",
+            "setrange u9 (4|5|15|16|17|18|40|300) (\u{0}|\u{1}|x|\u{7f}|hello)",
+            "append u9 (x|\u{3}\u{7f}|hello)",
+            "pfcount u9 {K}",
+            "pfmerge K u9",
+            "pfdebug (decode|todense|getreg|encoding) u9",
+            "get u9",
+            "del K",
+        ],
+    ),
+    (
         'y',
         &[
             "rpush K E E E",
@@ -273,6 +328,20 @@ impl Generator {
                 1 => "+".into(),
                 _ => format!("{}{}", self.choose(&["[", "("]), self.choose(WORDS)),
             },
+            "M" => {
+                let count = 1 << self.below(9);
+                (1..count).for_each(|_| words.push(self.below(1 << 30).to_string()));
+                self.element()
+            }
+            "X" => {
+                words.push(self.coordinate(180.0));
+                self.coordinate(85.05112878)
+            }
+            "L" => match self.below(8) {
+                0 => self.choose(&["0", "-1", "inf", "x", "50000000", "1e-7"]).into(),
+                power => format!("{:.3}", self.fraction() * 10f64.powi(power as i32)),
+            },
+            "U" => self.choose(&["m", "km", "ft", "mi", "M", "KM", "FT", "x", "m", "km"]).into(),
             "N" => {
                 let count = 1 + self.below(3);
                 words.push(if junk { self.choose(INTEGERS).into() } else { count.to_string() });
@@ -287,6 +356,25 @@ impl Generator {
             literal => literal.into(),
         };
         words.push(text);
+    }
+
+    fn fraction(&mut self) -> f64 {
+        self.below(1 << 24) as f64 / (1 << 24) as f64
+    }
+
+    /// Returns a longitude or latitude, mostly one that there is: anywhere, near a few places, or
+    /// at the end. Two are seldom the same, so that distances have an order.
+    fn coordinate(&mut self, last: f64) -> String {
+        let number = match self.below(16) {
+            0 => return self.choose(&["200", "-86", "x", "nan", "inf"]).into(),
+            1 if last < 90.0 => last,
+            2 if last < 90.0 => -last,
+            1..=7 => last * (2.0 * self.fraction() - 1.0),
+            8..10 => last - self.fraction(),
+            10..12 => self.fraction() - last,
+            place => f64::from(place as u32 % 3) * 17.0 + self.fraction() / 10.0,
+        };
+        number.to_string()
     }
 
     fn element(&mut self) -> String {

@@ -105,8 +105,9 @@ impl Pair {
     fn compare_contents(&mut self) {
         for key in Generator::keys() {
             let key = key.as_str();
-            let reads: [&[&str]; 5] = [
+            let reads: [&[&str]; 6] = [
                 &["type", key],
+                &["get", key],
                 &["lrange", key, "0", "-1"],
                 &["hgetall", key],
                 &["smembers", key],
@@ -142,9 +143,12 @@ fn may_wait(args: &[Vec<u8>]) -> bool {
 fn run_script(pair: &mut Pair) {
     let mut generator = Generator::new(pair.seed);
     // Every other script has RESP3 and small limits.
-    let (protocol, limit) = if pair.is_three() { ("3", "6") } else { ("2", "128") };
-    let settings =
-        [&["flushall"][..], &["hello", protocol], &["config", "set", "zset-max-listpack-entries", limit]];
+    let (protocol, limit, sparse) = if pair.is_three() { ("3", "6", "400") } else { ("2", "128", "3000") };
+    let settings = [
+        &["flushall"][..],
+        &["hello", protocol],
+        &["config", "set", "zset-max-listpack-entries", limit, "hll-sparse-max-bytes", sparse],
+    ];
     for words in settings {
         let args: Vec<_> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
         ask(&mut pair.redis, &args);

@@ -6,11 +6,11 @@ use crate::value::{CompactLimits, SortedSet, Value};
 
 /// The options of ZADD.
 #[derive(Clone, Copy, Default)]
-struct Options {
+pub(in crate::command) struct AddOptions {
     /// Only members that are not there.
-    is_new_only: bool,
+    pub(in crate::command) is_new_only: bool,
     /// Only members that are there.
-    is_old_only: bool,
+    pub(in crate::command) is_old_only: bool,
     /// Only if the score gets greater.
     is_greater_only: bool,
     /// Only if the score gets less.
@@ -32,25 +32,31 @@ enum Change {
     Skipped,
 }
 
-impl Options {
-    /// Reads the options before the first score. Returns them and the scores and members.
-    fn parse(mut args: Args<'_>, is_increment: bool) -> Result<(Self, Args<'_>), CommandError> {
-        let mut options = Self { is_increment, ..Self::default() };
-        loop {
-            let option = match args {
-                args if args.is(0, "nx") => &mut options.is_new_only,
-                args if args.is(0, "xx") => &mut options.is_old_only,
-                args if args.is(0, "gt") => &mut options.is_greater_only,
-                args if args.is(0, "lt") => &mut options.is_less_only,
-                args if args.is(0, "ch") => &mut options.counts_changes,
-                args if args.is(0, "incr") => &mut options.is_increment,
-                _ => break,
+impl AddOptions {
+    /// Reads the options at the beginning, those of these names. Returns them and what follows.
+    pub(in crate::command) fn read<'a>(mut args: Args<'a>, names: &[&str]) -> (Self, Args<'a>) {
+        let mut options = Self::default();
+        while let Some(name) = names.iter().find(|name| args.is(0, name)) {
+            let option = match *name {
+                "nx" => &mut options.is_new_only,
+                "xx" => &mut options.is_old_only,
+                "gt" => &mut options.is_greater_only,
+                "lt" => &mut options.is_less_only,
+                "ch" => &mut options.counts_changes,
+                _ => &mut options.is_increment,
             };
             *option = true;
             args = args.skip(1);
         }
-        options.check(args)?;
-        Ok((options, args))
+        (options, args)
+    }
+
+    /// Reads the options before the first score. Returns them and the scores and members.
+    fn parse(args: Args<'_>, is_increment: bool) -> Result<(Self, Args<'_>), CommandError> {
+        let (mut options, pairs) = Self::read(args, &["nx", "xx", "gt", "lt", "ch", "incr"]);
+        options.is_increment |= is_increment;
+        options.check(pairs)?;
+        Ok((options, pairs))
     }
 
     /// Checks that the options suit each other, and the scores and members.
@@ -110,16 +116,25 @@ pub(super) fn zincrby(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 fn add(call: &mut Call<'_, '_>, is_increment: bool) -> CommandResult {
-    let (key, limits) = (call.args.at(1), call.limits());
-    let (options, pairs) = Options::parse(call.args.skip(2), is_increment)?;
+    let (options, pairs) = AddOptions::parse(call.args.skip(2), is_increment)?;
     let scores = pairs.iter().step_by(2).map(|score| parse_double(score).ok_or(CommandError::NOT_A_FLOAT));
     let scores: Vec<f64> = scores.collect::<Result<_, _>>()?;
+    add_members(call, options, pairs.iter().skip(1).step_by(2).zip(scores))
+}
+
+/// Adds members with scores to the set of the first argument, and writes the reply of ZADD.
+pub(in crate::command) fn add_members<'a>(
+    call: &mut Call<'_, '_>,
+    options: AddOptions,
+    members: impl Iterator<Item = (&'a [u8], f64)>,
+) -> CommandResult {
+    let (key, limits) = (call.args.at(1), call.limits());
     let (mut added, mut updated) = (0, 0);
     let mut score = None;
     if !options.is_old_only || call.keys.contains(key) {
         let make = || Value::SortedSet(Box::default());
         let set = call.keys.get_or_insert_with(key, make).as_sorted_set_mut()?;
-        for (member, new) in pairs.iter().skip(1).step_by(2).zip(scores) {
+        for (member, new) in members {
             let (change, new) = options.apply(set, member, new, &limits)?;
             added += usize::from(change == Change::Added);
             updated += usize::from(change == Change::Updated);

@@ -18,6 +18,7 @@ mod range;
 mod span;
 mod table;
 
+pub(super) use add::{AddOptions, add_members};
 pub(super) use table::COMMANDS;
 
 use super::{Call, CommandError};
