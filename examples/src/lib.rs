@@ -39,5 +39,6 @@ pages! {
     columns: "docs/guide/columns.md";
     store: "docs/guide/store.md";
     store_log: "docs/guide/store-log.md";
+    store_memory: "docs/guide/store-memory.md";
     knowledge: "docs/guide/knowledge.md";
 }

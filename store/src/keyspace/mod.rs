@@ -14,7 +14,7 @@
 //! | `versions` | `Versions`: what tasks read so that a snapshot is of one moment |
 //! | `saving` | what a snapshot takes of a shard, and what a file brings besides values |
 //! | `whole` | scans, counts and removal of all keys of a database |
-//! | `access` | [`AccessClock`]: what is noted of accesses |
+//! | `access` | `AccessClock`: what is noted of accesses |
 //! | `counting` | how much memory keys take |
 //! | `eviction` | which keys go when there is too little memory |
 //! | `marks` | what the log knows of shards |
