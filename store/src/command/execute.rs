@@ -33,6 +33,7 @@ pub(crate) fn execute(command: &Command, call: &mut Call<'_, '_>) -> Executed {
         Err(error) => {
             call.reply.truncate(before);
             call.reply.error(error.text());
+            call.server.statistics.count_error(call.session.id(), error.text());
             Executed { block: None, has_failed: true }
         }
     }

@@ -26,6 +26,8 @@ pub struct Command {
     pub complexity: &'static str,
     /// What it does, in a line.
     pub summary: &'static str,
+    /// Whether it mostly takes so little time that it is measured together with others.
+    pub(crate) is_quick: bool,
     /// The function that runs it.
     pub run: Run,
     /// The subcommands of a container.
@@ -234,6 +236,7 @@ impl Command {
             since: "1.0.0",
             complexity: "",
             summary: "",
+            is_quick: false,
             run,
             subcommands: &[],
         }
@@ -314,6 +317,10 @@ impl Command {
         self.since = since;
         self.complexity = complexity;
         self.summary = summary;
+        let is_constant =
+            complexity.len() >= 4 && matches!(complexity.as_bytes().first_chunk(), Some(b"O(1)"));
+        let is_long = self.flags.has(Flags::BLOCKING) || matches!(self.keys, KeyPositions::All);
+        self.is_quick = (is_constant || self.flags.has(Flags::FAST)) && !is_long;
         self
     }
 

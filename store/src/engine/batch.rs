@@ -97,11 +97,11 @@ impl Batch {
         let mut turn = Turn::new(&inner, cx.worker());
         match self.take_turn(&inner, &mut turn, cx) {
             Turned::Done(batch) => {
-                turn.publish(&inner, &batch.session);
+                turn.publish(&inner, &batch);
                 return batch.when_logged(cx);
             }
             Turned::Paused(batch) => {
-                turn.publish(&inner, &batch.session);
+                turn.publish(&inner, &batch);
                 if turn.is_put_off() {
                     inner.put_off(batch);
                 } else {
@@ -109,7 +109,7 @@ impl Batch {
                 }
             }
             Turned::Refused(batch, command, shards) => {
-                turn.publish(&inner, &batch.session);
+                turn.publish(&inner, &batch);
                 batch.spawn_on(command, shards, cx);
             }
             Turned::Parked => {}
@@ -178,7 +178,7 @@ impl Batch {
         turn.run(&inner, held, command, &mut batch);
         turn.settle(&inner, cx);
         if let Some(batch) = &batch {
-            turn.publish(&inner, &batch.session);
+            turn.publish(&inner, batch);
         }
         match batch {
             Some(batch) if turn.is_put_off() => inner.put_off(batch),

@@ -7,8 +7,8 @@ use crate::command::Effects;
 use crate::keyspace::{Layout, Shard, Versions};
 use crate::log::{Log, OpenError, Options, PolicySource, Replay};
 use crate::server::{
-    Channels, Clients, CloseHook, MessageHook, Persistence, Server, Setting, Settings, Shutdown,
-    ShutdownHook, Statistics,
+    Attention, Channels, Clients, CloseHook, LatencyMonitor, MessageHook, Persistence, Server, Setting,
+    Settings, Shutdown, ShutdownHook, SlowLog, Statistics,
 };
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -192,6 +192,9 @@ impl Builder {
             log: OnceLock::new(),
             on_shutdown: self.on_shutdown,
             statistics: Statistics::default(),
+            slow_log: SlowLog::default(),
+            latency: LatencyMonitor::default(),
+            attention: Attention::default(),
             clients: Clients::new(self.on_close),
             channels: Channels::new(self.on_message),
             persistence: Persistence::new((self.clock)()),
@@ -200,6 +203,7 @@ impl Builder {
             databases: self.databases,
             workers: rt.workers(),
         };
+        server.heed_settings();
         let engine = Engine {
             inner: Arc::new(Inner {
                 runtime: rt.handle(),

@@ -4,7 +4,7 @@ use super::batch::{Batch, Completion, Finished};
 use super::blocked::Blocked;
 use super::plan::Shards;
 use super::{Builder, Client};
-use crate::command::Effects;
+use crate::command::{Effects, note_event};
 use crate::keyspace::{HeldShards, Keys, Layout, Shard, Versions};
 use crate::log::Log;
 use crate::resp::Requests;
@@ -13,6 +13,7 @@ use crate::session::Session;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
 use xtasking::task::{ReadOrWrite, Spawner};
 use xtasking::{Context, Object, Runtime, RuntimeHandle, Shared};
 
@@ -196,6 +197,7 @@ impl Inner {
 
     /// Removes some expired keys of a shard.
     fn remove_expired(self: &Arc<Self>, number: usize, shard: &mut Shard, cx: &Context) {
+        let began = Instant::now();
         let mut keys = Keys::new(&self.layout, &self.versions, HeldShards::written(number, shard));
         keys.begin(0, self.now());
         keys.remove_some_expired(ENTRIES_OF_CYCLE);
@@ -207,6 +209,8 @@ impl Inner {
         }
         self.report(&effects);
         self.record(cx.worker(), &effects, &mut keys);
+        let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        note_event(&self.server, "expire-cycle", keys.now(), milliseconds);
     }
 
     /// Spawns a task on shards.

@@ -10,6 +10,7 @@
 //! | `ahead` | the next requests, looked at before they run |
 //! | `run` | what it does while it holds shards: one request |
 //! | `calls` | counts of what it has done |
+//! | `timing` | how long requests take |
 //! | `blocked` | sessions that wait for keys |
 //! | `serve` | runs a blocked command again |
 //! | `durable` | what the log has to do with requests |
@@ -49,6 +50,7 @@ mod snapshot;
 mod snapshot_tests;
 #[cfg(test)]
 mod tests;
+mod timing;
 mod turn;
 
 pub use batch::{Completion, Finished};

@@ -83,6 +83,7 @@ impl<'v> Body<'v> {
                 }
                 self.count_refusal(session.id(), args);
                 reply.error(error.text());
+                self.inner.server.statistics.count_error(session.id(), error.text());
                 None
             }
             Ok(command) if !runs_now(command, session) => {
@@ -92,8 +93,16 @@ impl<'v> Body<'v> {
             }
             Ok(command) => {
                 self.turn.last_command = Some(command.name);
+                self.turn.begin_request(command);
                 let executed = self.execute(command, batch, None);
                 self.turn.calls.add(command.name, executed.has_failed);
+                if executed.block.is_some() {
+                    self.turn.end_begun();
+                } else {
+                    let args = batch.requests.args(batch.next);
+                    let written = batch.reply.len() - before;
+                    self.turn.end_request(self.inner, &batch.session, command, args, written);
+                }
                 executed.block
             }
         };
@@ -147,7 +156,7 @@ impl<'v> Body<'v> {
 
     /// Lets a batch wait for keys.
     fn park(&mut self, batch: Box<Batch>, block: Block) {
-        self.turn.publish(self.inner, &batch.session);
+        self.turn.publish(self.inner, &batch);
         let database = batch.session.database;
         self.keys.begin(database, self.turn.now);
         let ticket = self.inner.blocked.next_ticket();
@@ -163,7 +172,7 @@ fn queue(command: &Command, session: &mut Session, args: Args<'_>, reply: &mut R
     let Some(transaction) = &mut session.transaction else { return };
     if command.flags.has(Flags::NO_MULTI) {
         transaction.is_aborted = true;
-        return reply.error(b"ERR Command not allowed inside a transaction");
+        return reply.error(CommandError::NOT_IN_TRANSACTION.text());
     }
     transaction.requests.push(args.iter());
     reply.simple("QUEUED");

@@ -9,9 +9,9 @@ use super::run::Body;
 use super::serve::{Errand, Serve, stop_waiting};
 use crate::command::{Command, Effects, Run, check_access, check_listening};
 use crate::keyspace::HeldShards;
-use crate::session::Session;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Instant;
 use xtasking::Context;
 
 /// What outlives the shards that a task holds for one request: what it still has to tell and to do.
@@ -28,6 +28,8 @@ pub(super) struct Turn {
     /// What other tasks have to do.
     pub(super) errands: Vec<Errand>,
     pub(super) calls: Calls,
+    /// Up to when requests were measured.
+    pub(super) measured_at: Instant,
     /// The last command that was run or queued.
     pub(super) last_command: Option<&'static str>,
     /// The hash of the first argument of the next command, if it is known.
@@ -47,6 +49,7 @@ impl Turn {
             served: Vec::new(),
             errands: Vec::new(),
             calls: Calls::default(),
+            measured_at: Instant::now(),
             last_command: None,
             hash: None,
             before_next: VecDeque::new(),
@@ -106,13 +109,15 @@ impl Turn {
             return false;
         };
         let Run::Read(read) = command.run else { return false };
-        let is_plain = session.replies.are_wanted()
+        let is_plain = inner.server.attention.is_calm()
+            && session.replies.are_wanted()
             && runs_now(command, session)
             && check_access(command, session.is_authenticated).is_ok()
             && check_listening(command, session).is_ok();
         if !is_plain {
             return false;
         }
+        self.begin_request(command);
         let (args, before, now) = (requests.args(*next), reply.len(), self.now);
         let shard = cx.task(inner.shards[shard].read());
         let outcome = shard.try_call(|shard| {
@@ -128,7 +133,9 @@ impl Turn {
         if let Err(error) = outcome {
             reply.truncate(before);
             reply.error(error.text());
+            inner.server.statistics.count_error(session.id(), error.text());
         }
+        self.end_read(inner, session, command, args, reply.len() - before);
         true
     }
 
@@ -195,13 +202,16 @@ impl Turn {
 
     /// Tells the server what was done for no session in particular.
     pub(super) fn count(&mut self, inner: &Inner) {
-        self.calls.flush(&inner.server.statistics, self.worker as u64);
+        self.measure();
+        self.calls.flush(&inner.server.statistics, self.worker as u64, Self::keeps_times(inner));
     }
 
     /// Tells the server what the session has called, and other sessions what it has become.
-    pub(super) fn publish(&mut self, inner: &Inner, session: &Session) {
+    pub(super) fn publish(&mut self, inner: &Inner, batch: &Batch) {
         let Some(last_command) = self.last_command.take() else { return };
-        self.calls.flush(&inner.server.statistics, session.id());
+        self.end_turn(inner, batch);
+        let session = &batch.session;
+        self.calls.flush(&inner.server.statistics, session.id(), Self::keeps_times(inner));
         session.publish(last_command, self.now);
     }
 }
