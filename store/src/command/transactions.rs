@@ -138,6 +138,7 @@ fn exec(call: &mut Call<'_, '_>) -> CommandResult {
             server: call.server,
             effects: &mut *call.effects,
             ready: None,
+            is_queued: true,
         };
         let (now, selected) = (queued.keys.now(), queued.session.database);
         queued.keys.begin(selected, now);

@@ -3,7 +3,6 @@
 use super::ahead::Ahead;
 use super::engine::Inner;
 use super::plan::{Request, Shards};
-use super::serve::serve_in_order;
 use super::turn::Turn;
 use crate::command::Command;
 use crate::keyspace::HeldShards;
@@ -102,11 +101,7 @@ impl Batch {
             }
             Turned::Paused(batch) => {
                 turn.publish(&inner, &batch);
-                if turn.is_put_off() {
-                    inner.put_off(batch);
-                } else {
-                    serve_in_order(&inner, turn.take_before_next(), Some(batch), cx);
-                }
+                turn.pass_on(&inner, Some(batch), cx);
             }
             Turned::Refused(batch, command, shards) => {
                 turn.publish(&inner, &batch);
@@ -180,10 +175,7 @@ impl Batch {
         if let Some(batch) = &batch {
             turn.publish(&inner, batch);
         }
-        match batch {
-            Some(batch) if turn.is_put_off() => inner.put_off(batch),
-            batch => serve_in_order(&inner, turn.take_before_next(), batch, cx),
-        }
+        turn.pass_on(&inner, batch, cx);
     }
 
     /// Finishes the batch if all its requests are done, else lets a task go on.

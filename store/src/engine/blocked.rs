@@ -130,7 +130,9 @@ impl Inner {
 
     /// Lets a batch go on whose wait was ended.
     pub(super) fn finish_ended<S: Spawner>(self: &Arc<Self>, spawner: S, ended: Ended) {
-        if let Some(parked) = self.blocked.take_ended(ended) {
+        if ended.was_held() {
+            self.end_hold(spawner, ended.session);
+        } else if let Some(parked) = self.blocked.take_ended(ended) {
             self.finish_wait(spawner, parked, ended.how);
         }
     }

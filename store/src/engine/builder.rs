@@ -3,12 +3,13 @@
 use super::Engine;
 use super::blocked::Blocked;
 use super::engine::{Clock, EffectsHook, Inner};
+use super::pausing::Paused;
 use crate::command::Effects;
 use crate::keyspace::{Layout, Shard, Versions};
 use crate::log::{Log, OpenError, Options, PolicySource, Replay};
 use crate::server::{
-    Attention, Channels, Clients, CloseHook, LatencyMonitor, MessageHook, Persistence, Server, Setting,
-    Settings, Shutdown, ShutdownHook, SlowLog, Statistics,
+    Attention, Channels, Clients, CloseHook, LatencyMonitor, MessageHook, Monitors, Pause, Persistence,
+    Server, Setting, Settings, Shutdown, ShutdownHook, SlowLog, Statistics,
 };
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -195,6 +196,8 @@ impl Builder {
             slow_log: SlowLog::default(),
             latency: LatencyMonitor::default(),
             attention: Attention::default(),
+            pause: Pause::default(),
+            monitors: Monitors::default(),
             clients: Clients::new(self.on_close),
             channels: Channels::new(self.on_message),
             persistence: Persistence::new((self.clock)()),
@@ -212,6 +215,7 @@ impl Builder {
                 versions: Versions::default(),
                 server,
                 blocked: Blocked::default(),
+                paused: Paused::default(),
                 clock: self.clock,
                 on_effects: self.on_effects,
                 seed,

@@ -2,6 +2,7 @@
 
 use super::batch::{Batch, Completion, Finished};
 use super::blocked::Blocked;
+use super::pausing::Paused;
 use super::plan::Shards;
 use super::{Builder, Client};
 use crate::command::{Effects, note_event};
@@ -52,6 +53,8 @@ pub(super) struct Inner {
     pub(super) versions: Versions,
     pub(super) server: Server,
     pub(super) blocked: Blocked,
+    /// Batches that CLIENT PAUSE holds.
+    pub(super) paused: Paused,
     pub(super) clock: Clock,
     pub(super) on_effects: Option<EffectsHook>,
     pub(super) seed: u64,
@@ -120,7 +123,7 @@ impl Engine {
     /// and is not listed.
     pub fn close<S: Spawner>(&self, spawner: S, mut session: Box<Session>) {
         self.inner.server.clients.close(session.id());
-        session.unsubscribe_all(&self.inner.server.channels);
+        session.stop_listening(&self.inner.server);
         session.transaction = None;
         if !session.watched.is_empty() {
             // Else nothing would run.
@@ -135,9 +138,10 @@ impl Engine {
         self.inner.unblock(spawner, session, how)
     }
 
-    /// Ends the waits of blocked sessions whose time has come. A timer is to call it, every few
+    /// Ends the waits of blocked sessions whose time has come, and a pause. A timer is to call it, every few
     /// milliseconds. Returns the time of the next deadline in ms since 1970, if there is one.
     pub fn end_waits<S: Spawner + Copy>(&self, spawner: S) -> Option<u64> {
+        self.inner.end_pause_if_over(spawner);
         self.inner.end_waits(spawner)
     }
 
@@ -146,6 +150,7 @@ impl Engine {
     #[cfg(feature = "net")]
     pub(crate) fn abandon_waits(&self) {
         drop(self.inner.blocked.take_all());
+        drop(self.inner.paused.take_all());
         if let Some(log) = self.log() {
             log.abandon();
         }
@@ -154,7 +159,8 @@ impl Engine {
     /// Spawns tasks that remove expired keys, in some of the shards. A timer is to call it ten
     /// times a second; each shard has its turn about once a second.
     pub fn remove_expired<S: Spawner + Copy>(&self, spawner: S) {
-        if !self.inner.server.settings.expires_actively() || self.inner.refuses_writes() {
+        let server = &self.inner.server;
+        if !server.settings.expires_actively() || self.inner.refuses_writes() || server.has_pause() {
             return;
         }
         let shards = self.inner.shards.len();

@@ -12,6 +12,7 @@
 //! | `calls` | counts of what it has done |
 //! | `timing` | how long requests take |
 //! | `blocked` | sessions that wait for keys |
+//! | `pausing` | holds requests while CLIENT PAUSE is in force |
 //! | `serve` | runs a blocked command again |
 //! | `durable` | what the log has to do with requests |
 //! | `replay` | replays the log |
@@ -41,6 +42,7 @@ mod durable;
 #[expect(clippy::module_inception, reason = "the type of this name")]
 mod engine;
 mod load;
+mod pausing;
 mod plan;
 mod replay;
 mod run;

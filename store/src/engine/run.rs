@@ -5,7 +5,7 @@ use super::blocked::Parked;
 use super::engine::Inner;
 use super::plan::runs_now;
 use super::serve::{Errand, serve_ready};
-use super::turn::Turn;
+use super::turn::{Delay, Turn};
 use crate::command::{
     Block, Call, Command, CommandError, Executed, Flags, KeyPositions, check_access, check_listening,
     execute, find_named, resolve,
@@ -23,6 +23,16 @@ pub(super) struct Body<'v> {
     pub(super) turn: &'v mut Turn,
 }
 
+/// How the next request of a batch has ended.
+enum Ended {
+    /// It has its reply.
+    Done,
+    /// It waits for keys.
+    Blocked(Block),
+    /// It did not run, as CLIENT PAUSE holds it.
+    Held,
+}
+
 impl<'v> Body<'v> {
     #[inline]
     pub(super) fn new(inner: &'v Arc<Inner>, turn: &'v mut Turn, held: HeldShards<'v>) -> Self {
@@ -38,15 +48,21 @@ impl<'v> Body<'v> {
     ) -> Option<Box<Batch>> {
         let is_crowded = self.keys.version_word().is_crowded() && !planted!("writers-never-put-off");
         if is_crowded && self.keys.may_write_any() {
-            self.turn.put_off();
+            self.turn.delay(Delay::PutOff);
             return Some(batch);
         }
-        if let Some(block) = self.run_next(command, &mut batch) {
-            self.note_seen(&mut batch);
-            self.park(batch, block);
-            return None;
+        match self.run_next(command, &mut batch) {
+            Ended::Held => {
+                self.turn.delay(Delay::Paused);
+                return Some(batch);
+            }
+            Ended::Blocked(block) => {
+                self.note_seen(&mut batch);
+                self.park(batch, block);
+                return None;
+            }
+            Ended::Done => batch.next += 1,
         }
-        batch.next += 1;
         serve_ready(self);
         self.note_seen(&mut batch);
         Some(batch)
@@ -60,7 +76,7 @@ impl<'v> Body<'v> {
 
     /// Runs, queues or refuses the next request of a batch. Its command was found, unless it is
     /// refused.
-    fn run_next(&mut self, command: Option<&'static Command>, batch: &mut Batch) -> Option<Block> {
+    fn run_next(&mut self, command: Option<&'static Command>, batch: &mut Batch) -> Ended {
         let Batch { session, requests, next, reply, .. } = batch;
         let args = requests.args(*next);
         let found = command.map_or_else(|| resolve(args), Ok).and_then(|command| {
@@ -75,6 +91,11 @@ impl<'v> Body<'v> {
             self.inner.check_writable(command, session)?;
             Ok(command)
         });
+        if let (Ok(command), false) = (&found, self.inner.server.attention.is_calm())
+            && self.inner.is_held(command, session, self.turn.now)
+        {
+            return Ended::Held;
+        }
         let before = reply.len();
         let block = match found {
             Err(error) => {
@@ -110,7 +131,7 @@ impl<'v> Body<'v> {
             let is_message = command.is_some_and(Command::changes_listening);
             batch.session.replies.apply(&mut batch.reply, before, is_message);
         }
-        block
+        block.map_or(Ended::Done, Ended::Blocked)
     }
 
     /// Runs the next request of a batch, which has a command, and reports its effects.
@@ -130,6 +151,7 @@ impl<'v> Body<'v> {
             server: &self.inner.server,
             effects: &mut self.turn.effects,
             ready,
+            is_queued: false,
         };
         if let KeyPositions::Range { first, last: -1, step } = command.keys
             && call.args.len() > first + step
@@ -148,6 +170,9 @@ impl<'v> Body<'v> {
             appended.into_iter().for_each(|appended| dependence.write(appended));
             if let Some(request) = self.turn.effects.snapshot() {
                 self.turn.errands.push(Errand::Save { request, session: session.id() });
+            }
+            if self.turn.effects.ends_pause() {
+                self.turn.errands.push(Errand::EndPause);
             }
             self.turn.effects.clear();
         }

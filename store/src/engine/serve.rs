@@ -22,6 +22,8 @@ pub(super) enum Errand {
     Serve(Serve),
     /// Take a snapshot that a session has asked for.
     Save { request: SnapshotRequest, session: u64 },
+    /// End the pause that CLIENT UNPAUSE ends.
+    EndPause,
     /// Take a session off the list of a key.
     StopWaiting { database: usize, key: Box<[u8]>, ticket: u64 },
 }

@@ -6,7 +6,7 @@ use super::calls::Calls;
 use super::engine::Inner;
 use super::plan::{Place, Request, runs_now};
 use super::run::Body;
-use super::serve::{Errand, Serve, stop_waiting};
+use super::serve::{Errand, Serve, serve_in_order, stop_waiting};
 use crate::command::{Command, Effects, Run, check_access, check_listening};
 use crate::keyspace::HeldShards;
 use std::collections::VecDeque;
@@ -36,8 +36,17 @@ pub(super) struct Turn {
     pub(super) hash: Option<u64>,
     /// Errands that come before the session's next request.
     before_next: VecDeque<Serve>,
-    /// True once the next request was put off, as too much waits to be written.
-    is_put_off: bool,
+    /// Why the next request does not run now.
+    delay: Option<Delay>,
+}
+
+/// Why a request does not run when its turn comes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Delay {
+    /// Too much waits to be written for a snapshot.
+    PutOff,
+    /// CLIENT PAUSE holds it.
+    Paused,
 }
 
 impl Turn {
@@ -53,7 +62,7 @@ impl Turn {
             last_command: None,
             hash: None,
             before_next: VecDeque::new(),
-            is_put_off: false,
+            delay: None,
         }
     }
 
@@ -167,6 +176,7 @@ impl Turn {
                         inner.serve_saved(request, session);
                         inner.start_snapshot(request.kind(), &mut *cx);
                     }
+                    Errand::EndPause => inner.end_pause(&*inner.runtime),
                     Errand::StopWaiting { database, key, ticket } => {
                         stop_waiting(inner, database, key, ticket, cx);
                     }
@@ -182,7 +192,7 @@ impl Turn {
     }
 
     pub(super) fn has_to_wait(&self) -> bool {
-        !self.before_next.is_empty() || self.is_put_off
+        !self.before_next.is_empty() || self.delay.is_some()
     }
 
     /// Takes the errands that come before the session's next request.
@@ -190,14 +200,19 @@ impl Turn {
         std::mem::take(&mut self.before_next)
     }
 
-    /// Notes that the next request is put off.
+    /// Notes that the next request does not run now.
     #[cold]
-    pub(super) fn put_off(&mut self) {
-        self.is_put_off = true;
+    pub(super) fn delay(&mut self, why: Delay) {
+        self.delay = Some(why);
     }
 
-    pub(super) fn is_put_off(&self) -> bool {
-        self.is_put_off
+    /// Lets a batch whose turn is over go on: when its next request may run.
+    pub(super) fn pass_on(&mut self, inner: &Arc<Inner>, batch: Option<Box<Batch>>, cx: &mut Context) {
+        match (self.delay, batch) {
+            (Some(Delay::PutOff), Some(batch)) => inner.put_off(batch),
+            (Some(Delay::Paused), Some(batch)) => inner.hold(batch, cx),
+            (_, batch) => serve_in_order(inner, self.take_before_next(), batch, cx),
+        }
     }
 
     /// Tells the server what was done for no session in particular.

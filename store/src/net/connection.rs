@@ -258,6 +258,7 @@ impl<S: Socket> Connection<S> {
     fn close_without_session(&mut self, cx: &mut Context) {
         self.engine.server().clients.close(self.id);
         self.engine.server().channels.forget(self.id);
+        self.engine.server().end_monitor(self.id);
         self.close(cx);
     }
 }

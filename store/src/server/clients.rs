@@ -34,6 +34,13 @@ pub struct Clients {
     on_close: Option<CloseHook>,
 }
 
+impl Ended {
+    /// Returns true if it was no wait for keys: the session was held by a pause.
+    pub(crate) fn was_held(self) -> bool {
+        self.ticket == HELD
+    }
+}
+
 /// A wait for keys that was ended without them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
@@ -58,6 +65,8 @@ pub struct ClientInfo {
 
 /// The session does not wait.
 const NO_WAIT: u64 = 0;
+/// CLIENT PAUSE holds its next request. No ticket is so large.
+const HELD: u64 = u64::MAX - 1;
 /// The session is to end, and waits never more.
 const GONE: u64 = u64::MAX;
 
@@ -80,6 +89,8 @@ pub struct ClientState {
     pub last_command: &'static str,
     /// When it came, in ms since 1970.
     pub last_at: u64,
+    /// Whether it follows all requests, by MONITOR.
+    pub is_monitoring: bool,
     /// Whether it is to be spared when clients take too much memory.
     pub is_spared: bool,
 }
@@ -185,7 +196,7 @@ impl ClientInfo {
         self.opened_at
     }
 
-    /// Returns true if the session waits for a key.
+    /// Returns true if the session waits for a key, or for the end of a pause.
     pub fn is_blocked(&self) -> bool {
         !matches!(self.wait.load(Ordering::Relaxed), NO_WAIT | GONE)
     }
@@ -212,9 +223,19 @@ impl ClientInfo {
         self.wait.compare_exchange(ticket, NO_WAIT, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
+    /// Begins to be held. Returns false if the session is gone.
+    pub(crate) fn begin_hold(&self) -> bool {
+        self.begin_wait(HELD)
+    }
+
+    /// Ends to be held. Returns false if the session is gone.
+    pub(crate) fn end_hold(&self) -> bool {
+        self.end_wait(HELD)
+    }
+
     /// Takes the ticket of the wait, if there is one.
     fn end_any_wait(&self) -> Option<u64> {
-        let end = |word| (!matches!(word, NO_WAIT | GONE)).then_some(NO_WAIT);
+        let end = |word| (!matches!(word, NO_WAIT | HELD | GONE)).then_some(NO_WAIT);
         self.wait.fetch_update(Ordering::Relaxed, Ordering::Relaxed, end).ok()
     }
 

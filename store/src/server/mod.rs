@@ -12,6 +12,8 @@
 //! | `latency` | [`LatencyMonitor`]: events that took long |
 //! | `clients` | [`Clients`]: the connections, for CLIENT LIST |
 //! | `channels` | [`Channels`]: those to which connections listen |
+//! | `monitors` | sessions that follow all requests |
+//! | `pause` | up to when requests are held |
 //! | `inbox` | the messages that wait for a connection |
 //! | `notifications` | keyspace events as messages |
 
@@ -20,7 +22,9 @@ mod channels;
 mod clients;
 mod inbox;
 mod latency;
+mod monitors;
 mod notifications;
+mod pause;
 mod percentiles;
 mod persistence;
 mod settings;
@@ -30,11 +34,13 @@ mod value_limits;
 
 pub(crate) use attention::{Attention, Reason};
 pub use channels::Channels;
-pub(crate) use channels::{MessageHook, Topic};
+pub(crate) use channels::{Message, MessageHook, Published, Topic};
 pub(crate) use clients::CloseHook;
 pub(crate) use clients::Ended;
 pub use clients::{ClientInfo, ClientState, Clients, Unblock};
 pub use latency::{LatencyEvent, LatencyMonitor};
+pub(crate) use monitors::Monitors;
+pub(crate) use pause::{Held, Pause};
 pub(crate) use persistence::SaveResult;
 pub use persistence::{Persistence, PersistenceStatus, SnapshotKind};
 pub use settings::{Setting, SettingError, SettingKind, SettingSpec, Settings};
@@ -65,6 +71,10 @@ pub struct Server {
     pub latency: LatencyMonitor,
     /// What requests have to heed at present.
     pub(crate) attention: Attention,
+    /// Up to when requests are held.
+    pub(crate) pause: Pause,
+    /// The sessions that follow all requests.
+    pub(crate) monitors: Monitors,
     /// The connections.
     pub clients: Clients,
     /// The channels to which they listen.

@@ -8,7 +8,7 @@ pub(crate) use subscriptions::Subscriptions;
 
 use crate::command::Command;
 use crate::resp::{Protocol, Requests};
-use crate::server::{ClientInfo, Topic};
+use crate::server::{ClientInfo, Server, Topic};
 use std::sync::Arc;
 
 /// The state of a connection, between its requests: it moves into the tasks that run them, and
@@ -32,6 +32,8 @@ pub struct Session {
     pub(crate) replies: Replies,
     /// What it listens to.
     pub(crate) subscriptions: Subscriptions,
+    /// True if it follows all requests, by MONITOR.
+    pub(crate) is_monitoring: bool,
     /// What other sessions see of this one.
     pub(crate) client: Arc<ClientInfo>,
     /// The command of its last request, which is probably that of the next.
@@ -87,6 +89,7 @@ impl Session {
             is_closing: false,
             replies: Replies::On,
             subscriptions: Subscriptions::default(),
+            is_monitoring: false,
             client,
             last_command: None,
             random,
@@ -103,6 +106,14 @@ impl Session {
         self.transaction.is_some()
     }
 
+    /// Ends to listen to channels, and to follow requests.
+    pub(crate) fn stop_listening(&mut self, server: &Server) {
+        self.unsubscribe_all(&server.channels);
+        if std::mem::take(&mut self.is_monitoring) {
+            server.end_monitor(self.id);
+        }
+    }
+
     /// Tells other sessions what this one has become.
     pub(crate) fn publish(&self, last_command: &'static str, now: u64) {
         self.client.update(|state| {
@@ -111,6 +122,7 @@ impl Session {
             state.patterns = self.subscriptions.count(Topic::Pattern);
             state.queued = self.transaction.as_ref().map(Transaction::len);
             state.protocol = if self.protocol == Protocol::Two { 2 } else { 3 };
+            state.is_monitoring = self.is_monitoring;
             state.last_command = last_command;
             state.last_at = now;
         });

@@ -10,6 +10,7 @@ fn line(client: &ClientInfo, now: u64) -> String {
     let state = client.state();
     let seconds = |from: u64| now.saturating_sub(from) / 1000;
     let flags = [
+        (state.is_monitoring, 'O'),
         (state.channels + state.patterns > 0, 'P'),
         (state.queued.is_some(), 'x'),
         (client.is_blocked(), 'b'),

@@ -1,15 +1,17 @@
-//! What operators look at: SLOWLOG and LATENCY.
+//! What operators look at: SLOWLOG, LATENCY and MONITOR.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `slow_log` | SLOWLOG |
 //! | `latency` | LATENCY |
 //! | `graph`, `report` | its texts for people |
+//! | `monitor` | MONITOR |
 //! | `times` | what becomes of the time of a request |
 //! | `redact` | arguments as they are shown to others |
 
 mod graph;
 mod latency;
+mod monitor;
 mod redact;
 mod report;
 mod slow_log;
@@ -17,10 +19,12 @@ mod times;
 
 use super::container::container;
 use super::{Call, Command, CommandResult, Flags};
+pub(crate) use monitor::show;
 pub(crate) use times::{note_event, note_time};
 
 const HELP: &[Flags] = &[Flags::LOADING, Flags::STALE];
 const OF_SLOWLOG: &[Flags] = &[Flags::ADMIN, Flags::LOADING, Flags::STALE];
+/// Also those of MONITOR.
 const OF_LATENCY: &[Flags] = &[Flags::ADMIN, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE];
 
 pub(super) const COMMANDS: &[Command] = &[
@@ -52,6 +56,12 @@ pub(super) const COMMANDS: &[Command] = &[
                 "Get the slow log's length",
             ),
         ]),
+    Command::new("monitor", 1, monitor::monitor).flags(OF_LATENCY).doc(
+        "server",
+        "1.0.0",
+        "",
+        "Listen for all requests received by the server in real time",
+    ),
     Command::new("latency", -2, container)
         .doc("server", "2.8.13", "Depends on subcommand.", "A container for latency diagnostics commands")
         .subcommands(&[
