@@ -3,7 +3,7 @@
 use super::connections::Connections;
 use crate::engine::{Completion, Engine, Finished};
 use crate::resp::{Limits, Parser, ProtocolError, Reply};
-use crate::server::{Setting, Unblock};
+use crate::server::{ClientMemory, Setting, Unblock};
 use crate::session::Session;
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -133,7 +133,14 @@ impl<S: Socket> Connection<S> {
         if requests.is_empty() {
             return false;
         }
-        let Some(session) = self.session.take() else { return false };
+        let Some(mut session) = self.session.take() else { return false };
+        session.memory = ClientMemory {
+            query: self.parser.buffered(),
+            query_room: self.parser.room(),
+            reply_room: self.io.output().capacity(),
+            unsent: self.io.unsent(),
+            ..ClientMemory::default()
+        };
         let way_back = WayBack { runtime: cx.handle(), connection: Some(this.clone()), error: error.clone() };
         let Some(finished) = self.engine.run(cx, session, requests, way_back) else { return false };
         self.take_back(finished, error, cx);

@@ -29,6 +29,11 @@ impl Inbox {
         Received { was_empty, is_full: self.bytes > MOST_WAITING }
     }
 
+    /// Returns how many wait, and their bytes.
+    pub(super) fn size(&self) -> (usize, usize) {
+        (self.waiting.len(), self.bytes)
+    }
+
     pub(super) fn take(&mut self) -> Vec<Message> {
         self.bytes = 0;
         std::mem::take(&mut self.waiting)

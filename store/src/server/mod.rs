@@ -37,7 +37,7 @@ pub use channels::Channels;
 pub(crate) use channels::{Message, MessageHook, Published, Topic};
 pub(crate) use clients::CloseHook;
 pub(crate) use clients::Ended;
-pub use clients::{ClientInfo, ClientState, Clients, Unblock};
+pub use clients::{ClientInfo, ClientMemory, ClientState, Clients, Unblock};
 pub use latency::{LatencyEvent, LatencyMonitor};
 pub(crate) use monitors::Monitors;
 pub(crate) use pause::{Held, Pause};

@@ -8,7 +8,7 @@ pub(crate) use subscriptions::Subscriptions;
 
 use crate::command::Command;
 use crate::resp::{Protocol, Requests};
-use crate::server::{ClientInfo, Server, Topic};
+use crate::server::{ClientInfo, ClientMemory, Server, Topic};
 use std::sync::Arc;
 
 /// The state of a connection, between its requests: it moves into the tasks that run them, and
@@ -38,6 +38,8 @@ pub struct Session {
     pub(crate) client: Arc<ClientInfo>,
     /// The command of its last request, which is probably that of the next.
     pub(crate) last_command: Option<&'static Command>,
+    /// The memory of its connection, as that has last told.
+    pub(crate) memory: ClientMemory,
     random: u64,
 }
 
@@ -92,6 +94,7 @@ impl Session {
             is_monitoring: false,
             client,
             last_command: None,
+            memory: ClientMemory::default(),
             random,
         }
     }
@@ -123,6 +126,8 @@ impl Session {
             state.queued = self.transaction.as_ref().map(Transaction::len);
             state.protocol = if self.protocol == Protocol::Two { 2 } else { 3 };
             state.is_monitoring = self.is_monitoring;
+            state.memory = self.memory;
+            state.memory.queued = self.transaction.as_ref().map_or(0, |queued| queued.requests.bytes());
             state.last_command = last_command;
             state.last_at = now;
         });
