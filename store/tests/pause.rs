@@ -82,6 +82,7 @@ fn a_pause_ends_by_itself_and_a_shorter_one_does_not_shorten_it() {
         wait_for_held(&mut client, 1);
         now.store(1400, Ordering::Relaxed);
         engine.end_waits(&rt);
+        assert!(run(&mut client, "INFO clients").contains("blocked_clients:1 "));
         assert_eq!(run(&mut client, "GET k"), "$-1 ");
         now.store(1500, Ordering::Relaxed);
         // Its time is over, also before the timer has seen it.

@@ -171,8 +171,6 @@ flags! {
     FAST = 11 "fast";
     /// Allowed without authentication.
     NO_AUTH = 12 "no_auth";
-    /// May have effects that a replica needs.
-    MAY_REPLICATE = 13 "may_replicate";
     /// Allowed in a transaction that was aborted, and while a script is too slow.
     ALLOW_BUSY = 14 "allow_busy";
     /// Not while data are loaded beside.
@@ -189,6 +187,9 @@ impl Flags {
 
     /// Holds its keys alone although it does not change them. Clients do not see this flag.
     pub const LOCKS_KEYS: Self = Self(1 << 25);
+
+    /// May have effects that a replica needs, although it writes no keys. Clients do not see it.
+    pub const MAY_REPLICATE: Self = Self(1 << 24);
 
     /// Returns true if it has all these flags.
     pub const fn has(self, flags: Self) -> bool {

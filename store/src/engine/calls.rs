@@ -7,6 +7,8 @@ use smallvec::SmallVec;
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     by_name: SmallVec<[Tally; 4]>,
+    /// The index of the last one that was counted, or another one.
+    last: usize,
     times: SmallVec<[Times; 4]>,
     keys: KeyCounts,
     changes: u64,
@@ -28,19 +30,22 @@ impl Tally {
 }
 
 impl Calls {
+    #[inline(never)]
     fn tally(&mut self, command: &'static str) -> &mut Tally {
         let known = self.by_name.iter().rposition(|tally| std::ptr::eq(tally.name, command));
         let at = known.unwrap_or_else(|| {
             self.by_name.push(Tally { name: command, counts: CommandCounts::default(), measured: 0 });
             self.by_name.len() - 1
         });
+        self.last = at;
         &mut self.by_name[at]
     }
 
     /// Counts a call.
     #[inline]
     pub(super) fn add(&mut self, command: &'static str, has_failed: bool) {
-        let tally = self.tally(command);
+        let is_same = self.by_name.get(self.last).is_some_and(|tally| std::ptr::eq(tally.name, command));
+        let tally = if is_same { &mut self.by_name[self.last] } else { self.tally(command) };
         tally.counts.calls += 1;
         tally.counts.failed += u64::from(has_failed);
     }

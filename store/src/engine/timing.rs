@@ -13,7 +13,7 @@ use crate::server::{Reason, Setting};
 use crate::session::Session;
 use std::time::Instant;
 
-/// A request with so many bytes in its reply or in its last argument is measured by itself.
+/// A request with so many bytes in its reply is measured by itself.
 const MANY_BYTES: usize = 16 << 10;
 /// A request with so many arguments is, too.
 const MANY_ARGS: usize = 16;
@@ -31,8 +31,14 @@ impl Turn {
     #[inline]
     pub(super) fn begin_request(&mut self, command: &Command) {
         if !command.is_quick {
-            self.measure();
+            self.measure_before();
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn measure_before(&mut self) {
+        self.measure();
     }
 
     /// Says how long the requests took that were not measured yet: each the same. Returns it in
@@ -67,15 +73,14 @@ impl Turn {
         args: Args<'_>,
         written: usize,
     ) {
-        let is_large = written > MANY_BYTES
-            || args.len() > MANY_ARGS
-            || args.get(args.len() - 1).is_some_and(|last| last.len() > MANY_BYTES);
+        let is_large = written > MANY_BYTES || args.len() > MANY_ARGS;
         if !command.is_quick || is_large || inner.server.attention.has(Reason::EXACT_TIMES) {
             self.end_measured(inner, session, command, args);
         }
     }
 
     #[cold]
+    #[inline(never)]
     fn end_measured(&mut self, inner: &Inner, session: &Session, command: &'static Command, args: Args<'_>) {
         let nanoseconds = self.measure();
         note_time(&inner.server, &session.client, command, args, self.now, nanoseconds);
