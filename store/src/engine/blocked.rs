@@ -27,8 +27,13 @@ pub(super) struct Parked {
 #[derive(Debug, Default)]
 pub(super) struct Blocked {
     waits: Mutex<Waits>,
+    held: Mutex<HeldBatches>,
     next_ticket: AtomicU64,
 }
+
+/// Batches whose next request CLIENT PAUSE holds, in the order in which they came.
+#[expect(clippy::vec_box, reason = "a batch goes from task to task in its box")]
+pub(super) type HeldBatches = Vec<Box<Batch>>;
 
 #[derive(Debug, Default)]
 struct Waits {
@@ -41,6 +46,12 @@ impl Blocked {
     fn lock(&self) -> MutexGuard<'_, Waits> {
         // Nothing panics inside.
         self.waits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Locks the batches that a pause holds.
+    pub(super) fn held(&self) -> MutexGuard<'_, HeldBatches> {
+        // Nothing panics inside.
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Draws the number of a new wait, which is not 0: waits are served in this order.

@@ -3,7 +3,6 @@
 use super::Engine;
 use super::blocked::Blocked;
 use super::engine::{Clock, EffectsHook, Inner};
-use super::pausing::Paused;
 use crate::command::Effects;
 use crate::keyspace::{Layout, Shard, Versions};
 use crate::log::{Log, OpenError, Options, PolicySource, Replay};
@@ -215,7 +214,6 @@ impl Builder {
                 versions: Versions::default(),
                 server,
                 blocked: Blocked::default(),
-                paused: Paused::default(),
                 clock: self.clock,
                 on_effects: self.on_effects,
                 seed,

@@ -2,7 +2,6 @@
 
 use super::batch::{Batch, Completion, Finished};
 use super::blocked::Blocked;
-use super::pausing::Paused;
 use super::plan::Shards;
 use super::{Builder, Client};
 use crate::command::{Effects, note_event};
@@ -53,8 +52,6 @@ pub(super) struct Inner {
     pub(super) versions: Versions,
     pub(super) server: Server,
     pub(super) blocked: Blocked,
-    /// Batches that CLIENT PAUSE holds.
-    pub(super) paused: Paused,
     pub(super) clock: Clock,
     pub(super) on_effects: Option<EffectsHook>,
     pub(super) seed: u64,
@@ -138,8 +135,9 @@ impl Engine {
         self.inner.unblock(spawner, session, how)
     }
 
-    /// Ends the waits of blocked sessions whose time has come, and a pause. A timer is to call it, every few
-    /// milliseconds. Returns the time of the next deadline in ms since 1970, if there is one.
+    /// Ends the waits of blocked sessions whose time has come, and a pause. A timer is to call it,
+    /// every few milliseconds. Returns the time of the next deadline in ms since 1970, if there is
+    /// one.
     pub fn end_waits<S: Spawner + Copy>(&self, spawner: S) -> Option<u64> {
         self.inner.end_pause_if_over(spawner);
         self.inner.end_waits(spawner)
@@ -150,7 +148,8 @@ impl Engine {
     #[cfg(feature = "net")]
     pub(crate) fn abandon_waits(&self) {
         drop(self.inner.blocked.take_all());
-        drop(self.inner.paused.take_all());
+        let held = std::mem::take(&mut *self.inner.blocked.held());
+        drop(held);
         if let Some(log) = self.log() {
             log.abandon();
         }

@@ -5,29 +5,9 @@ use super::engine::Inner;
 use crate::command::{Command, Flags, resolve};
 use crate::server::Held;
 use crate::session::Session;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use xtasking::Context;
 use xtasking::task::Spawner;
-
-/// Batches whose next request is held, in the order in which they came.
-#[derive(Debug, Default)]
-#[expect(clippy::vec_box, reason = "a batch goes from task to task in its box")]
-pub(super) struct Paused(Mutex<Vec<Box<Batch>>>);
-
-impl Paused {
-    #[expect(clippy::vec_box, reason = "see above")]
-    fn lock(&self) -> MutexGuard<'_, Vec<Box<Batch>>> {
-        // Nothing panics inside.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes all batches.
-    #[cfg(feature = "net")]
-    #[expect(clippy::vec_box, reason = "see above")]
-    pub(super) fn take_all(&self) -> Vec<Box<Batch>> {
-        std::mem::take(&mut *self.lock())
-    }
-}
 
 /// Returns true if a request may change something: by itself, or as what a transaction has queued.
 fn writes(command: &Command, session: &Session) -> bool {
@@ -54,7 +34,7 @@ impl Inner {
 
     /// Lets a batch wait for the end of the pause.
     pub(super) fn hold(&self, mut batch: Box<Batch>, cx: &mut Context) {
-        let mut paused = self.paused.lock();
+        let mut paused = self.blocked.held();
         // Inside of the lock: the end of the pause, or of the session, comes before or after.
         let is_held = self.server.has_pause() && self.server.held(self.now()).is_some();
         if is_held && batch.session.client.begin_hold() {
@@ -67,7 +47,7 @@ impl Inner {
 
     /// Ends the pause, and lets all batches go on.
     pub(super) fn end_pause<S: Spawner + Copy>(&self, spawner: S) {
-        let mut paused = self.paused.lock();
+        let mut paused = self.blocked.held();
         self.server.end_pause();
         let batches = std::mem::take(&mut *paused);
         drop(paused);
@@ -88,7 +68,7 @@ impl Inner {
 
     /// Lets the batch of a session go on that is to end.
     pub(super) fn end_hold<S: Spawner>(self: &Arc<Self>, spawner: S, session: u64) {
-        let mut paused = self.paused.lock();
+        let mut paused = self.blocked.held();
         let Some(at) = paused.iter().position(|batch| batch.session.id() == session) else { return };
         let mut batch = paused.remove(at);
         drop(paused);

@@ -26,8 +26,8 @@ pub(super) trait Listen: Source + Send + 'static {
     /// The type of its streams.
     type Stream: Socket;
 
-    /// Accepts a client, and returns its address and the own one; `None` if it must not be served, as it is
-    /// elsewhere and there is no password.
+    /// Accepts a client, and returns its address and the own one; `None` if it must not be served,
+    /// as it is elsewhere and there is no password.
     fn accept(&self, is_open: bool) -> io::Result<Option<(Self::Stream, [String; 2])>>;
 
     fn handle(object: Object<Plain<Connection<Self::Stream>>>) -> Handle;
