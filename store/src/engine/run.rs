@@ -5,6 +5,7 @@ use super::blocked::Parked;
 use super::engine::Inner;
 use super::plan::runs_now;
 use super::serve::{Errand, serve_ready};
+use super::timing::Size;
 use super::turn::{Delay, Turn};
 use crate::command::{
     Block, Call, Command, CommandError, Executed, Flags, KeyPositions, check_access, check_listening,
@@ -79,6 +80,7 @@ impl<'v> Body<'v> {
     fn run_next(&mut self, command: Option<&'static Command>, batch: &mut Batch) -> Ended {
         let Batch { session, requests, next, reply, .. } = batch;
         let args = requests.args(*next);
+        let arg_count = args.len();
         let found = command.map_or_else(|| resolve(args), Ok).and_then(|command| {
             check_access(command, session.is_authenticated)?;
             check_listening(command, session)?;
@@ -120,9 +122,8 @@ impl<'v> Body<'v> {
                 if executed.block.is_some() {
                     self.turn.end_begun();
                 } else {
-                    let args = batch.requests.args(batch.next);
-                    let written = batch.reply.len() - before;
-                    self.turn.end_request(self.inner, &batch.session, command, args, written);
+                    let size = Size { args: arg_count, written: batch.reply.len() - before };
+                    self.turn.end_request(self.inner, batch, command, size);
                 }
                 executed.block
             }

@@ -18,6 +18,13 @@ const MANY_BYTES: usize = 16 << 10;
 /// A request with so many arguments is, too.
 const MANY_ARGS: usize = 16;
 
+/// What may make a request long: the number of its arguments, and the bytes that it has written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Size {
+    pub(super) args: usize,
+    pub(super) written: usize,
+}
+
 impl Turn {
     /// Returns the nanoseconds since it was last called, or since the turn began.
     fn lap(&mut self) -> u64 {
@@ -63,20 +70,25 @@ impl Turn {
         }
     }
 
-    /// Ends a request.
+    /// Ends the next request of a batch.
     #[inline]
     pub(super) fn end_request(
         &mut self,
         inner: &Inner,
-        session: &Session,
+        batch: &Batch,
         command: &'static Command,
-        args: Args<'_>,
-        written: usize,
+        size: Size,
     ) {
-        let is_large = written > MANY_BYTES || args.len() > MANY_ARGS;
+        let is_large = size.written > MANY_BYTES || size.args > MANY_ARGS;
         if !command.is_quick || is_large || inner.server.attention.has(Reason::EXACT_TIMES) {
-            self.end_measured(inner, session, command, args);
+            self.end_next(inner, batch, command);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_next(&mut self, inner: &Inner, batch: &Batch, command: &'static Command) {
+        self.end_measured(inner, &batch.session, command, batch.requests.args(batch.next));
     }
 
     #[cold]
