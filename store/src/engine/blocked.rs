@@ -32,7 +32,6 @@ pub(super) struct Blocked {
 }
 
 /// Batches whose next request CLIENT PAUSE holds, in the order in which they came.
-#[expect(clippy::vec_box, reason = "a batch goes from task to task in its box")]
 pub(super) type HeldBatches = Vec<Box<Batch>>;
 
 #[derive(Debug, Default)]

@@ -5,7 +5,6 @@ use super::blocked::Parked;
 use super::engine::Inner;
 use super::plan::runs_now;
 use super::serve::{Errand, serve_ready};
-use super::timing::Size;
 use super::turn::{Delay, Turn};
 use crate::command::{
     Block, Call, Command, CommandError, Executed, Flags, KeyPositions, check_access, check_listening,
@@ -122,8 +121,8 @@ impl<'v> Body<'v> {
                 if executed.block.is_some() {
                     self.turn.end_begun();
                 } else {
-                    let size = Size { args: arg_count, written: batch.reply.len() - before };
-                    self.turn.end_request(self.inner, batch, command, size);
+                    let written = batch.reply.len() - before;
+                    self.turn.end_request(self.inner, batch, command, arg_count, written);
                 }
                 executed.block
             }

@@ -18,13 +18,6 @@ const MANY_BYTES: usize = 16 << 10;
 /// A request with so many arguments is, too.
 const MANY_ARGS: usize = 16;
 
-/// What may make a request long: the number of its arguments, and the bytes that it has written.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Size {
-    pub(super) args: usize,
-    pub(super) written: usize,
-}
-
 impl Turn {
     /// Returns the nanoseconds since it was last called, or since the turn began.
     fn lap(&mut self) -> u64 {
@@ -70,16 +63,17 @@ impl Turn {
         }
     }
 
-    /// Ends the next request of a batch.
+    /// Ends the next request of a batch, which has so many arguments, and has written so many bytes.
     #[inline]
     pub(super) fn end_request(
         &mut self,
         inner: &Inner,
         batch: &Batch,
         command: &'static Command,
-        size: Size,
+        args: usize,
+        written: usize,
     ) {
-        let is_large = size.written > MANY_BYTES || size.args > MANY_ARGS;
+        let is_large = written > MANY_BYTES || args > MANY_ARGS;
         if !command.is_quick || is_large || inner.server.attention.has(Reason::EXACT_TIMES) {
             self.end_next(inner, batch, command);
         }
