@@ -63,7 +63,7 @@ impl Turn {
         }
     }
 
-    /// Ends the next request of a batch, which has so many arguments, and has written so many bytes.
+    /// Ends the next request of a batch, which has so many arguments and has written so many bytes.
     #[inline]
     pub(super) fn end_request(
         &mut self,
