@@ -259,3 +259,37 @@ fn messages_come_in_order_beside_replies() {
     eventually("the client that listened is gone", || service.engine().server().channels.channels() == 0);
     exchange(&mut speaker, b"PUBLISH a 1\r\n", b":0\r\n");
 }
+
+#[test]
+fn client_list_has_the_addresses_and_the_memory_of_a_connection() {
+    let _watched = watchdog();
+    let (_rt, _service, address) = start(1);
+    let mut client = TcpStream::connect(address).unwrap();
+    exchange(&mut client, b"MULTI\r\nSET k 1\r\n", b"+OK\r\n+QUEUED\r\n");
+    let mut other = TcpStream::connect(address).unwrap();
+    other.write_all(b"*2\r\n$6\r\nclient\r\n$4\r\nlist\r\n").unwrap();
+    let mut list = String::new();
+    while !list.ends_with("\n\r\n") {
+        let mut bytes = [0; 4096];
+        let read = other.read(&mut bytes).unwrap();
+        list.push_str(std::str::from_utf8(&bytes[..read]).unwrap());
+    }
+    let own = client.local_addr().unwrap();
+    let line =
+        |address: SocketAddr| list.lines().find(|line| line.contains(&format!(" addr={address} "))).unwrap();
+    for part in
+        [&format!(" laddr={address} "), " flags=x ", " multi=1 qbuf=0 ", " multi-mem=5 ", " argv-mem=0 "]
+    {
+        assert!(line(own).contains(part), "{part} is not in {list}");
+    }
+    let second = line(other.local_addr().unwrap());
+    for part in [
+        " qbuf=26 ",
+        " argv-mem=10 multi-mem=0 ",
+        " obl=0 oll=0 omem=0 tot-mem=",
+        " events=r cmd=client|list ",
+    ] {
+        assert!(second.contains(part), "{part} is not in {list}");
+    }
+    exchange(&mut other, format!("CLIENT KILL LADDR {address} SKIPME yes\r\n").as_bytes(), b":1\r\n");
+}

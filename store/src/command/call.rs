@@ -62,6 +62,8 @@ pub struct Call<'a, 'v> {
     pub effects: &'a mut Effects,
     /// The key for which a blocked command runs again; it looks at no other of those it waits for.
     pub ready: Option<&'a [u8]>,
+    /// Whether EXEC runs it.
+    pub is_queued: bool,
 }
 
 impl Call<'_, '_> {

@@ -75,6 +75,8 @@ pub struct Effects {
     is_replaced: bool,
     /// The changes, and the commands to replay, before the running command.
     before: (u64, usize),
+    /// Whether the pause is to end.
+    ends_pause: bool,
     /// What a snapshot is to begin for.
     snapshot: Option<SnapshotRequest>,
 }
@@ -92,12 +94,22 @@ impl Effects {
 
     /// Returns true if nothing was noted since it was made or cleared.
     pub(crate) fn is_untouched(&self) -> bool {
-        self.changes == 0 && self.is_empty() && self.snapshot.is_none()
+        self.changes == 0 && self.is_empty() && self.snapshot.is_none() && !self.ends_pause
     }
 
     /// Asks for a snapshot, which the server has noted to begin.
     pub(super) fn request_snapshot(&mut self, request: SnapshotRequest) {
         self.snapshot = Some(request);
+    }
+
+    /// Asks for the end of the pause.
+    pub(super) fn request_unpause(&mut self) {
+        self.ends_pause = true;
+    }
+
+    /// Returns true if the pause is to end.
+    pub(crate) fn ends_pause(&self) -> bool {
+        self.ends_pause
     }
 
     /// Returns what a snapshot is to begin for, if one is.
@@ -175,6 +187,7 @@ impl Effects {
         self.events.clear();
         self.changes = 0;
         self.snapshot = None;
+        self.ends_pause = false;
     }
 
     /// Returns true if there is nothing to tell.

@@ -1,5 +1,6 @@
 //! Runs a command that was found, and turns its errors into replies.
 
+use super::diagnostics::show;
 use super::{Block, Call, Command, NullReply, Outcome, caught};
 use crate::resp::Reply;
 
@@ -21,12 +22,16 @@ pub(crate) fn execute(command: &Command, call: &mut Call<'_, '_>) -> Executed {
         call.effects.note_expired(expired.database, &expired.key);
     }
     call.effects.end_command(database, call.args);
+    if !matches!(outcome, Ok(Outcome::Block(_))) {
+        show(call, command);
+    }
     match outcome {
         Ok(Outcome::Done) => Executed { block: None, has_failed: false },
         Ok(Outcome::Block(block)) => Executed { block: Some(block), has_failed: false },
         Err(error) => {
             call.reply.truncate(before);
             call.reply.error(error.text());
+            call.server.statistics.count_error(call.session.id(), error.text());
             Executed { block: None, has_failed: true }
         }
     }

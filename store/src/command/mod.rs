@@ -14,6 +14,7 @@
 //! | `generic` | commands on keys of any type |
 //! | `transactions` | MULTI and its siblings |
 //! | `pubsub` | commands on channels |
+//! | `diagnostics` | what operators look at: SLOWLOG, LATENCY |
 //! | `table` | the table, put together from the families |
 //! | `strings`, `bitmaps` … | a family of commands each: their entries and functions |
 //! | `operands` | arguments that commands on collections have in common |
@@ -46,6 +47,7 @@ mod collections;
 mod commands;
 mod connection;
 mod container;
+mod diagnostics;
 mod effects;
 mod error;
 mod execute;
@@ -72,6 +74,7 @@ mod transactions;
 pub use call::{Block, Call, CommandResult, NullReply, Outcome};
 pub use commands::Commands;
 pub(crate) use commands::{Malformed, visit_units};
+pub(crate) use diagnostics::{note_event, note_time};
 pub(crate) use effects::SnapshotRequest;
 pub use effects::{Effects, Event, EventClass};
 pub use error::CommandError;

@@ -26,6 +26,8 @@ pub struct Command {
     pub complexity: &'static str,
     /// What it does, in a line.
     pub summary: &'static str,
+    /// Whether it mostly takes so little time that it is measured together with others.
+    pub(crate) is_quick: bool,
     /// The function that runs it.
     pub run: Run,
     /// The subcommands of a container.
@@ -169,8 +171,6 @@ flags! {
     FAST = 11 "fast";
     /// Allowed without authentication.
     NO_AUTH = 12 "no_auth";
-    /// May have effects that a replica needs.
-    MAY_REPLICATE = 13 "may_replicate";
     /// Allowed in a transaction that was aborted, and while a script is too slow.
     ALLOW_BUSY = 14 "allow_busy";
     /// Not while data are loaded beside.
@@ -187,6 +187,9 @@ impl Flags {
 
     /// Holds its keys alone although it does not change them. Clients do not see this flag.
     pub const LOCKS_KEYS: Self = Self(1 << 25);
+
+    /// May have effects that a replica needs, although it writes no keys. Clients do not see it.
+    pub const MAY_REPLICATE: Self = Self(1 << 24);
 
     /// Returns true if it has all these flags.
     pub const fn has(self, flags: Self) -> bool {
@@ -234,6 +237,7 @@ impl Command {
             since: "1.0.0",
             complexity: "",
             summary: "",
+            is_quick: false,
             run,
             subcommands: &[],
         }
@@ -314,6 +318,10 @@ impl Command {
         self.since = since;
         self.complexity = complexity;
         self.summary = summary;
+        let is_constant =
+            complexity.len() >= 4 && matches!(complexity.as_bytes().first_chunk(), Some(b"O(1)"));
+        let is_long = self.flags.has(Flags::BLOCKING) || matches!(self.keys, KeyPositions::All);
+        self.is_quick = (is_constant || self.flags.has(Flags::FAST)) && !is_long;
         self
     }
 

@@ -2,8 +2,8 @@
 
 use super::spec::Command;
 use super::{
-    bitmaps, connection, generic, geo, hashes, hyperloglogs, lists, pubsub, server, sets, sort, sorted_sets,
-    strings, transactions,
+    bitmaps, connection, diagnostics, generic, geo, hashes, hyperloglogs, lists, pubsub, server, sets, sort,
+    sorted_sets, strings, transactions,
 };
 use ahash::RandomState;
 use std::collections::HashMap;
@@ -13,6 +13,7 @@ use std::sync::LazyLock;
 const FAMILIES: &[&[Command]] = &[
     bitmaps::COMMANDS,
     connection::COMMANDS,
+    diagnostics::COMMANDS,
     generic::COMMANDS,
     geo::COMMANDS,
     hashes::COMMANDS,

@@ -1,9 +1,10 @@
 //! MULTI, EXEC, DISCARD, WATCH, UNWATCH.
 
 use super::execute::{execute, write_null};
-use super::{Call, Command, CommandError, CommandResult, Flags, KeyPositions, resolve};
-use crate::server::CommandCounts;
+use super::{Call, Command, CommandError, CommandResult, Flags, KeyPositions, note_time, resolve};
+use crate::server::{CommandCounts, Setting, Times};
 use crate::session::{Transaction, WatchedKey};
+use std::time::Instant;
 
 const ALWAYS: &[Flags] = &[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST, Flags::ALLOW_BUSY];
 
@@ -100,6 +101,17 @@ pub(crate) fn forget_watched(call: &mut Call<'_, '_>) -> bool {
     has_changed
 }
 
+/// Counts a command of a transaction, and the time that it took.
+fn note_call(queued: &Call<'_, '_>, command: &'static Command, has_failed: bool, began: Instant) {
+    let nanoseconds = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let counts = CommandCounts { calls: 1, failed: has_failed.into(), nanoseconds, rejected: 0 };
+    let times = [Times { command: command.name, calls: 1, nanoseconds }];
+    let keeps_times = queued.server.settings.number(Setting::LatencyTracking) != 0;
+    let (id, times) = (queued.session.id(), if keeps_times { &times[..] } else { &[] });
+    queued.server.statistics.count_all(id, [(command.name, counts)], times);
+    note_time(queued.server, &queued.session.client, command, queued.args, queued.now(), nanoseconds);
+}
+
 fn exec(call: &mut Call<'_, '_>) -> CommandResult {
     let Some(transaction) = call.session.transaction.take() else {
         return Err(CommandError::fixed("ERR EXEC without MULTI"));
@@ -130,16 +142,17 @@ fn exec(call: &mut Call<'_, '_>) -> CommandResult {
             server: call.server,
             effects: &mut *call.effects,
             ready: None,
+            is_queued: true,
         };
         let (now, selected) = (queued.keys.now(), queued.session.database);
         queued.keys.begin(selected, now);
         // Inside a transaction nothing waits.
+        let began = Instant::now();
         let executed = execute(command, &mut queued);
         if let Some(block) = executed.block {
             write_null(block.null, queued.reply);
         }
-        let counts = CommandCounts { calls: 1, failed: executed.has_failed.into(), rejected: 0 };
-        queued.server.statistics.count(queued.session.id(), command.name, counts);
+        note_call(&queued, command, executed.has_failed, began);
     }
     // What is to be replayed are the commands, not EXEC.
     call.effects.begin_command();

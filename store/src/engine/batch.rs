@@ -4,7 +4,6 @@ use super::ahead::Ahead;
 use super::engine::Inner;
 use super::part::{Part, SendEarly};
 use super::plan::{Request, Shards};
-use super::serve::serve_in_order;
 use super::turn::Turn;
 use crate::command::Command;
 use crate::keyspace::HeldShards;
@@ -108,21 +107,15 @@ impl Batch {
         let mut turn = Turn::new(&inner, cx.worker());
         match self.take_turn(&inner, &mut turn, cx) {
             Turned::Done(batch) => {
-                turn.publish(&inner, &batch.session);
+                turn.publish(&inner, &batch);
                 return batch.when_logged(cx);
             }
             Turned::Paused(batch) => {
-                turn.publish(&inner, &batch.session);
-                if turn.is_put_off() {
-                    inner.put_off(batch);
-                } else if turn.is_count_due() {
-                    inner.count_memory(&*inner.runtime, Some(batch));
-                } else {
-                    serve_in_order(&inner, turn.take_before_next(), Some(batch), cx);
-                }
+                turn.publish(&inner, &batch);
+                turn.pass_on(&inner, Some(batch), cx);
             }
             Turned::Refused(batch, command, shards) => {
-                turn.publish(&inner, &batch.session);
+                turn.publish(&inner, &batch);
                 batch.spawn_on(command, shards, cx);
             }
             Turned::Parked => {}
@@ -194,12 +187,9 @@ impl Batch {
         turn.run(&inner, held, command, &mut batch);
         turn.settle(&inner, cx);
         if let Some(batch) = &batch {
-            turn.publish(&inner, &batch.session);
+            turn.publish(&inner, batch);
         }
-        match batch {
-            Some(batch) if turn.is_put_off() => inner.put_off(batch),
-            batch => serve_in_order(&inner, turn.take_before_next(), batch, cx),
-        }
+        turn.pass_on(&inner, batch, cx);
     }
 
     /// Finishes the batch if all its requests are done, else lets a task go on.

@@ -28,8 +28,12 @@ pub(super) struct Parked {
 #[derive(Debug, Default)]
 pub(super) struct Blocked {
     waits: Mutex<Waits>,
+    held: Mutex<HeldBatches>,
     next_ticket: AtomicU64,
 }
+
+/// Batches whose next request CLIENT PAUSE holds, in the order in which they came.
+pub(super) type HeldBatches = Vec<Box<Batch>>;
 
 #[derive(Debug, Default)]
 struct Waits {
@@ -42,6 +46,12 @@ impl Blocked {
     fn lock(&self) -> MutexGuard<'_, Waits> {
         // Nothing panics inside.
         self.waits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Locks the batches that a pause holds.
+    pub(super) fn held(&self) -> MutexGuard<'_, HeldBatches> {
+        // Nothing panics inside.
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Draws the number of a new wait, which is not 0: waits are served in this order.
@@ -136,7 +146,9 @@ impl Inner {
 
     /// Lets a batch go on whose wait was ended.
     pub(super) fn finish_ended<S: Spawner>(self: &Arc<Self>, spawner: S, ended: Ended) {
-        if let Some(parked) = self.blocked.take_ended(ended) {
+        if ended.was_held() {
+            self.end_hold(spawner, ended.session);
+        } else if let Some(parked) = self.blocked.take_ended(ended) {
             self.finish_wait(spawner, parked, ended.how);
         }
     }

@@ -7,8 +7,9 @@ use crate::command::Effects;
 use crate::keyspace::{Layout, Shard, Versions};
 use crate::log::{Log, OpenError, Options, PolicySource, Replay};
 use crate::server::{
-    Channels, Clients, CloseHook, Memory, MemorySource, MessageHook, Persistence, Server, Setting, Settings,
-    Shutdown, ShutdownHook, Statistics, resident_bytes,
+    Attention, Channels, Clients, CloseHook, LatencyMonitor, Memory, MemorySource, MessageHook, Monitors,
+    Pause, Persistence, Server, Setting, Settings, Shutdown, ShutdownHook, SlowLog, Statistics,
+    resident_bytes,
 };
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -207,6 +208,11 @@ impl Builder {
             on_shutdown: self.on_shutdown,
             statistics: Statistics::default(),
             memory: Memory::new(self.memory),
+            slow_log: SlowLog::default(),
+            latency: LatencyMonitor::default(),
+            attention: Attention::default(),
+            pause: Pause::default(),
+            monitors: Monitors::default(),
             clients: Clients::new(self.on_close),
             channels: Channels::new(self.on_message),
             persistence: Persistence::new((self.clock)()),
@@ -215,6 +221,7 @@ impl Builder {
             databases: self.databases,
             workers: rt.workers(),
         };
+        server.heed_settings();
         let engine = Engine {
             inner: Arc::new(Inner {
                 runtime: rt.handle(),

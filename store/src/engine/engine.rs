@@ -4,7 +4,7 @@ use super::batch::{Batch, Completion, Finished};
 use super::blocked::Blocked;
 use super::plan::Shards;
 use super::{Builder, Client};
-use crate::command::Effects;
+use crate::command::{Effects, note_event};
 use crate::keyspace::{HeldShards, Keys, Layout, Shard, Versions};
 use crate::log::Log;
 use crate::resp::Requests;
@@ -13,6 +13,7 @@ use crate::session::Session;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
 use xtasking::task::{ReadOrWrite, Spawner};
 use xtasking::{Context, Object, Runtime, RuntimeHandle, Shared};
 
@@ -119,7 +120,7 @@ impl Engine {
     /// and is not listed.
     pub fn close<S: Spawner>(&self, spawner: S, mut session: Box<Session>) {
         self.inner.server.clients.close(session.id());
-        session.unsubscribe_all(&self.inner.server.channels);
+        session.stop_listening(&self.inner.server);
         session.transaction = None;
         if !session.watched.is_empty() {
             // Else nothing would run.
@@ -134,9 +135,11 @@ impl Engine {
         self.inner.unblock(spawner, session, how)
     }
 
-    /// Ends the waits of blocked sessions whose time has come. A timer is to call it, every few
-    /// milliseconds. Returns the time of the next deadline in ms since 1970, if there is one.
+    /// Ends the waits of blocked sessions whose time has come, and a pause. A timer is to call it,
+    /// every few milliseconds. Returns the time of the next deadline in ms since 1970, if there is
+    /// one.
     pub fn end_waits<S: Spawner + Copy>(&self, spawner: S) -> Option<u64> {
+        self.inner.end_pause_if_over(spawner);
         self.inner.end_waits(spawner)
     }
 
@@ -145,6 +148,8 @@ impl Engine {
     #[cfg(feature = "net")]
     pub(crate) fn abandon_waits(&self) {
         drop(self.inner.blocked.take_all());
+        let held = std::mem::take(&mut *self.inner.blocked.held());
+        drop(held);
         if let Some(log) = self.log() {
             log.abandon();
         }
@@ -153,7 +158,8 @@ impl Engine {
     /// Spawns tasks that remove expired keys, in some of the shards. A timer is to call it ten
     /// times a second; each shard has its turn about once a second.
     pub fn remove_expired<S: Spawner + Copy>(&self, spawner: S) {
-        if !self.inner.server.settings.expires_actively() || self.inner.refuses_writes() {
+        let server = &self.inner.server;
+        if !server.settings.expires_actively() || self.inner.refuses_writes() || server.has_pause() {
             return;
         }
         let shards = self.inner.shards.len();
@@ -196,6 +202,7 @@ impl Inner {
 
     /// Removes some expired keys of a shard.
     fn remove_expired(self: &Arc<Self>, number: usize, shard: &mut Shard, cx: &Context) {
+        let began = Instant::now();
         let mut keys = Keys::new(&self.layout, &self.versions, HeldShards::written(number, shard));
         keys.begin(0, self.now());
         keys.remove_some_expired(ENTRIES_OF_CYCLE);
@@ -208,6 +215,8 @@ impl Inner {
         self.report(&effects);
         self.record(cx.worker(), &effects, &mut keys);
         self.count_growth(cx.worker(), &mut keys);
+        let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        note_event(&self.server, "expire-cycle", keys.now(), milliseconds);
     }
 
     /// Spawns a task on shards.

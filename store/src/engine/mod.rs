@@ -11,7 +11,9 @@
 //! | `run` | what it does while it holds shards: one request |
 //! | `calls` | counts of what it has done |
 //! | `part` | replies that are sent while a request waits |
+//! | `timing` | how long requests take |
 //! | `blocked` | sessions that wait for keys |
+//! | `pausing` | holds requests while CLIENT PAUSE is in force |
 //! | `serve` | runs a blocked command again |
 //! | `durable` | what the log has to do with requests |
 //! | `replay` | replays the log |
@@ -45,6 +47,7 @@ mod engine;
 mod eviction;
 mod load;
 mod part;
+mod pausing;
 mod plan;
 mod replay;
 mod room;
@@ -55,6 +58,7 @@ mod snapshot;
 mod snapshot_tests;
 #[cfg(test)]
 mod tests;
+mod timing;
 mod turn;
 
 pub use batch::{Completion, Finished};

@@ -103,6 +103,7 @@ impl<'v> Replayer<'v> {
             server: &self.inner.server,
             effects: &mut Effects::new(false, false),
             ready: None,
+            is_queued: false,
         };
         let executed = execute(command, &mut call);
         if executed.has_failed || executed.block.is_some() {

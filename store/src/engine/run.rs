@@ -6,7 +6,7 @@ use super::engine::Inner;
 use super::plan::runs_now;
 use super::room::check_room;
 use super::serve::{Errand, serve_ready};
-use super::turn::Turn;
+use super::turn::{Delay, Turn};
 use crate::command::{
     Block, Call, Command, CommandError, Executed, Flags, KeyPositions, check_access, check_listening,
     execute, find_named, resolve,
@@ -24,6 +24,16 @@ pub(super) struct Body<'v> {
     pub(super) turn: &'v mut Turn,
 }
 
+/// How the next request of a batch has ended.
+enum Ended {
+    /// It has its reply.
+    Done,
+    /// It waits for keys.
+    Blocked(Block),
+    /// It did not run, as CLIENT PAUSE holds it.
+    Held,
+}
+
 impl<'v> Body<'v> {
     #[inline]
     pub(super) fn new(inner: &'v Arc<Inner>, turn: &'v mut Turn, held: HeldShards<'v>) -> Self {
@@ -39,15 +49,21 @@ impl<'v> Body<'v> {
     ) -> Option<Box<Batch>> {
         let is_crowded = self.keys.version_word().is_crowded() && !planted!("writers-never-put-off");
         if is_crowded && self.keys.may_write_any() {
-            self.turn.put_off();
+            self.turn.delay(Delay::PutOff);
             return Some(batch);
         }
-        if let Some(block) = self.run_next(command, &mut batch) {
-            self.note_seen(&mut batch);
-            self.park(batch, block);
-            return None;
+        match self.run_next(command, &mut batch) {
+            Ended::Held => {
+                self.turn.delay(Delay::Paused);
+                return Some(batch);
+            }
+            Ended::Blocked(block) => {
+                self.note_seen(&mut batch);
+                self.park(batch, block);
+                return None;
+            }
+            Ended::Done => batch.next += 1,
         }
-        batch.next += 1;
         serve_ready(self);
         self.note_seen(&mut batch);
         Some(batch)
@@ -61,13 +77,14 @@ impl<'v> Body<'v> {
 
     /// Runs, queues or refuses the next request of a batch. Its command was found, unless it is
     /// refused.
-    fn run_next(&mut self, command: Option<&'static Command>, batch: &mut Batch) -> Option<Block> {
+    fn run_next(&mut self, command: Option<&'static Command>, batch: &mut Batch) -> Ended {
         let lacks_memory = batch.lacks_memory;
         if lacks_memory {
             batch.lacks_memory = false;
         }
         let Batch { session, requests, next, reply, .. } = batch;
         let args = requests.args(*next);
+        let arg_count = args.len();
         let found = command.map_or_else(|| resolve(args), Ok).and_then(|command| {
             check_access(command, session.is_authenticated)?;
             check_listening(command, session)?;
@@ -83,6 +100,11 @@ impl<'v> Body<'v> {
             self.inner.check_writable(command, session)?;
             Ok(command)
         });
+        if let (Ok(command), false) = (&found, self.inner.server.attention.is_calm())
+            && self.inner.is_held(command, session, self.turn.now)
+        {
+            return Ended::Held;
+        }
         let before = reply.len();
         let block = match found {
             Err(error) => {
@@ -91,6 +113,7 @@ impl<'v> Body<'v> {
                 }
                 self.count_refusal(session.id(), args);
                 reply.error(error.text());
+                self.inner.server.statistics.count_error(session.id(), error.text());
                 None
             }
             Ok(command) if !runs_now(command, session) => {
@@ -100,8 +123,15 @@ impl<'v> Body<'v> {
             }
             Ok(command) => {
                 self.turn.last_command = Some(command.name);
+                self.turn.begin_request(command);
                 let executed = self.execute(command, batch, None);
                 self.turn.calls.add(command.name, executed.has_failed);
+                if executed.block.is_some() {
+                    self.turn.end_begun();
+                } else {
+                    let written = batch.reply.len() - before;
+                    self.turn.end_request(self.inner, batch, command, arg_count, written);
+                }
                 executed.block
             }
         };
@@ -109,7 +139,7 @@ impl<'v> Body<'v> {
             let is_message = command.is_some_and(Command::changes_listening);
             batch.session.replies.apply(&mut batch.reply, before, is_message);
         }
-        block
+        block.map_or(Ended::Done, Ended::Blocked)
     }
 
     /// Runs the next request of a batch, which has a command, and reports its effects.
@@ -129,6 +159,7 @@ impl<'v> Body<'v> {
             server: &self.inner.server,
             effects: &mut self.turn.effects,
             ready,
+            is_queued: false,
         };
         if let KeyPositions::Range { first, last: -1, step } = command.keys
             && call.args.len() > first + step
@@ -150,6 +181,9 @@ impl<'v> Body<'v> {
             if let Some(request) = self.turn.effects.snapshot() {
                 self.turn.errands.push(Errand::Save { request, waits: None });
             }
+            if self.turn.effects.ends_pause() {
+                self.turn.errands.push(Errand::EndPause);
+            }
             self.turn.effects.clear();
         }
         executed
@@ -157,7 +191,7 @@ impl<'v> Body<'v> {
 
     /// Lets a batch wait for keys.
     fn park(&mut self, mut batch: Box<Batch>, block: Block) {
-        self.turn.publish(self.inner, &batch.session);
+        self.turn.publish(self.inner, &batch);
         let database = batch.session.database;
         self.keys.begin(database, self.turn.now);
         let ticket = self.inner.blocked.next_ticket();
@@ -178,7 +212,7 @@ fn queue(command: &Command, session: &mut Session, args: Args<'_>, reply: &mut R
     let Some(transaction) = &mut session.transaction else { return };
     if command.flags.has(Flags::NO_MULTI) {
         transaction.is_aborted = true;
-        return reply.error(b"ERR Command not allowed inside a transaction");
+        return reply.error(CommandError::NOT_IN_TRANSACTION.text());
     }
     transaction.requests.push(args.iter());
     reply.simple("QUEUED");

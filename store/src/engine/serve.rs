@@ -9,10 +9,13 @@ use super::run::Body;
 use super::turn::Turn;
 use crate::command::{SnapshotRequest, resolve, write_timeout};
 use crate::keyspace::Waiting;
-use crate::server::Unblock;
+use crate::server::{CommandCounts, Unblock};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use xtasking::Context;
+
+/// The reply to a command whose wait CLIENT UNBLOCK has ended by an error.
+const UNBLOCKED: &[u8] = b"UNBLOCKED client unblocked via CLIENT UNBLOCK";
 
 /// What a task could not do, as it does not hold the shards: others do it.
 #[derive(Debug)]
@@ -23,6 +26,8 @@ pub(super) enum Errand {
     Save { request: SnapshotRequest, waits: Option<Waiting> },
     /// Send what a session that waits has of its replies.
     Send(Part),
+    /// End the pause that CLIENT UNPAUSE ends.
+    EndPause,
     /// Take a session off the list of a key.
     StopWaiting { database: usize, key: Box<[u8]>, ticket: u64 },
 }
@@ -90,7 +95,11 @@ fn serve(body: &mut Body<'_>, parked: Parked, key: &[u8]) {
         unreachable!("a command that runs again was found before")
     };
     let before = batch.reply.len();
-    if body.execute(command, &mut batch, Some(key)).block.is_some() {
+    // What has changed the key is another request.
+    body.turn.measure();
+    let executed = body.execute(command, &mut batch, Some(key));
+    body.turn.end_waited(body.inner, &batch, command);
+    if executed.block.is_some() {
         body.insert(Parked { batch, block, ticket, database });
         return;
     }
@@ -107,16 +116,30 @@ impl Body<'_> {
 
     /// Ends a wait without the keys.
     pub(super) fn end_wait(&mut self, mut parked: Parked, how: Unblock) {
+        if how != Unblock::Close {
+            self.count_end(&parked.batch, how);
+        }
         let Batch { session, reply, .. } = &mut *parked.batch;
         let before = reply.len();
         match how {
             Unblock::Timeout => write_timeout(parked.block.null, reply),
-            Unblock::Error => reply.error(b"UNBLOCKED client unblocked via CLIENT UNBLOCK"),
+            Unblock::Error => reply.error(UNBLOCKED),
             Unblock::Saved(true) => reply.ok(),
             Unblock::Saved(false) => reply.error(b"ERR"),
             Unblock::Close => session.is_closing = true,
         }
         self.let_go(parked, before);
+    }
+
+    /// Counts the end of a wait that no key has ended.
+    fn count_end(&mut self, batch: &Batch, how: Unblock) {
+        let Ok(command) = resolve(batch.requests.args(batch.next)) else { return };
+        self.turn.end_waited(self.inner, batch, command);
+        if how == Unblock::Error {
+            let (statistics, id) = (&self.inner.server.statistics, batch.session.id());
+            statistics.count_error(id, UNBLOCKED);
+            statistics.count(id, command.name, CommandCounts { failed: 1, ..CommandCounts::default() });
+        }
     }
 
     /// Takes a batch off the lists of its keys. It goes on, after the reply that starts at

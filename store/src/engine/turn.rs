@@ -6,12 +6,12 @@ use super::calls::Calls;
 use super::engine::Inner;
 use super::plan::{Place, Request, runs_now};
 use super::run::Body;
-use super::serve::{Errand, Serve, stop_waiting};
+use super::serve::{Errand, Serve, serve_in_order, stop_waiting};
 use crate::command::{Command, Effects, Run, caught, check_access, check_listening};
 use crate::keyspace::{AccessClock, Entry, HeldShards};
-use crate::session::Session;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Instant;
 use xtasking::Context;
 
 /// What outlives the shards that a task holds for one request: what it still has to tell and to do.
@@ -30,20 +30,31 @@ pub(super) struct Turn {
     /// What other tasks have to do.
     pub(super) errands: Vec<Errand>,
     pub(super) calls: Calls,
+    /// Up to when requests were measured.
+    pub(super) measured_at: Instant,
     /// The last command that was run or queued.
     pub(super) last_command: Option<&'static str>,
     /// The hash of the first argument of the next command, if it is known.
     pub(super) hash: Option<u64>,
     /// Errands that come before the session's next request.
     before_next: VecDeque<Serve>,
-    /// True once the next request was put off, as too much waits to be written.
-    is_put_off: bool,
-    /// True once a setting was changed so that the shards are to be counted.
-    is_count_due: bool,
+    /// Why the next request does not run now.
+    delay: Option<Delay>,
     /// The bytes by which keys might grow when it was last looked.
     room: i64,
     /// Those by which they have grown since.
     grown: i64,
+}
+
+/// Why a request does not run when its turn comes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Delay {
+    /// Too much waits to be written for a snapshot.
+    PutOff,
+    /// CLIENT PAUSE holds it.
+    Paused,
+    /// A setting was changed so that the shards are to be counted before.
+    Count,
 }
 
 impl Turn {
@@ -56,11 +67,11 @@ impl Turn {
             served: Vec::new(),
             errands: Vec::new(),
             calls: Calls::default(),
+            measured_at: Instant::now(),
             last_command: None,
             hash: None,
             before_next: VecDeque::new(),
-            is_put_off: false,
-            is_count_due: false,
+            delay: None,
             room: inner.server.memory.room(),
             grown: 0,
         }
@@ -81,7 +92,9 @@ impl Turn {
             Place::Nowhere => {
                 self.run(inner, HeldShards::None, command, batch);
                 if command.is_some_and(|command| command.name == "config|set") {
-                    self.is_count_due = inner.apply_memory_settings();
+                    if inner.apply_memory_settings() {
+                        self.delay(Delay::Count);
+                    }
                     self.note_room(inner.server.memory.room());
                 }
                 // It may have changed a setting, or have taken time.
@@ -123,13 +136,15 @@ impl Turn {
             return false;
         };
         let Run::Read(read) = command.run else { return false };
-        let is_plain = session.replies.are_wanted()
+        let is_plain = inner.server.attention.is_calm()
+            && session.replies.are_wanted()
             && runs_now(command, session)
             && check_access(command, session.is_authenticated).is_ok()
             && check_listening(command, session).is_ok();
         if !is_plain {
             return false;
         }
+        self.begin_request(command);
         let (args, before, clock, now) = (requests.args(*next), reply.len(), self.clock, self.now);
         let shard = cx.task(inner.shards[shard].read());
         let outcome = shard.try_call(|shard| {
@@ -145,7 +160,9 @@ impl Turn {
         if let Err(error) = outcome {
             reply.truncate(before);
             reply.error(error.text());
+            inner.server.statistics.count_error(session.id(), error.text());
         }
+        self.end_read(inner, session, command, args, reply.len() - before);
         true
     }
 
@@ -180,6 +197,7 @@ impl Turn {
                         inner.start_snapshot(request.kind(), &mut *cx);
                     }
                     Errand::Send(part) => inner.send_part(part, cx),
+                    Errand::EndPause => inner.end_pause(&*inner.runtime),
                     Errand::StopWaiting { database, key, ticket } => {
                         stop_waiting(inner, database, key, ticket, cx);
                     }
@@ -195,7 +213,7 @@ impl Turn {
     }
 
     pub(super) fn has_to_wait(&self) -> bool {
-        !self.before_next.is_empty() || self.is_put_off || self.is_count_due
+        !self.before_next.is_empty() || self.delay.is_some()
     }
 
     /// Takes the errands that come before the session's next request.
@@ -203,18 +221,20 @@ impl Turn {
         std::mem::take(&mut self.before_next)
     }
 
-    /// Notes that the next request is put off.
+    /// Notes that the next request does not run now.
     #[cold]
-    pub(super) fn put_off(&mut self) {
-        self.is_put_off = true;
+    pub(super) fn delay(&mut self, why: Delay) {
+        self.delay = Some(why);
     }
 
-    pub(super) fn is_put_off(&self) -> bool {
-        self.is_put_off
-    }
-
-    pub(super) fn is_count_due(&self) -> bool {
-        self.is_count_due
+    /// Lets a batch whose turn is over go on: when its next request may run.
+    pub(super) fn pass_on(&mut self, inner: &Arc<Inner>, batch: Option<Box<Batch>>, cx: &mut Context) {
+        match (self.delay, batch) {
+            (Some(Delay::PutOff), Some(batch)) => inner.put_off(batch),
+            (Some(Delay::Paused), Some(batch)) => inner.hold(batch, cx),
+            (Some(Delay::Count), Some(batch)) => inner.count_memory(&*inner.runtime, Some(batch)),
+            (_, batch) => serve_in_order(inner, self.take_before_next(), batch, cx),
+        }
     }
 
     /// Returns true if keys have grown by more than there was room for.
@@ -236,13 +256,16 @@ impl Turn {
 
     /// Tells the server what was done for no session in particular.
     pub(super) fn count(&mut self, inner: &Inner) {
-        self.calls.flush(&inner.server.statistics, self.worker as u64);
+        self.measure();
+        self.calls.flush(&inner.server.statistics, self.worker as u64, Self::keeps_times(inner));
     }
 
     /// Tells the server what the session has called, and other sessions what it has become.
-    pub(super) fn publish(&mut self, inner: &Inner, session: &Session) {
+    pub(super) fn publish(&mut self, inner: &Inner, batch: &Batch) {
         let Some(last_command) = self.last_command.take() else { return };
-        self.calls.flush(&inner.server.statistics, session.id());
+        self.end_turn(inner, batch);
+        let session = &batch.session;
+        self.calls.flush(&inner.server.statistics, session.id(), Self::keeps_times(inner));
         session.publish(last_command, self.now);
     }
 }

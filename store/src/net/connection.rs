@@ -4,7 +4,7 @@ use super::connections::Connections;
 use super::parts::{End, Parts};
 use crate::engine::{Completion, Engine, Finished, SendEarly};
 use crate::resp::{Limits, Parser, ProtocolError, Reply};
-use crate::server::{Setting, Unblock};
+use crate::server::{ClientMemory, Setting, Unblock};
 use crate::session::Session;
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -144,7 +144,14 @@ impl<S: Socket> Connection<S> {
         if requests.is_empty() {
             return false;
         }
-        let Some(session) = self.session.take() else { return false };
+        let Some(mut session) = self.session.take() else { return false };
+        session.memory = ClientMemory {
+            query: self.parser.buffered(),
+            query_room: self.parser.room(),
+            reply_room: self.io.output().capacity(),
+            unsent: self.io.unsent(),
+            ..ClientMemory::default()
+        };
         let (runtime, connection) = (cx.handle(), Some(this.clone()));
         let way_back = WayBack { runtime, connection, error: error.clone(), parts: 0 };
         let Some(finished) = self.engine.run(cx, session, requests, way_back) else { return false };
@@ -286,6 +293,7 @@ impl<S: Socket> Connection<S> {
     fn close_without_session(&mut self, cx: &mut Context) {
         self.engine.server().clients.close(self.id);
         self.engine.server().channels.forget(self.id);
+        self.engine.server().end_monitor(self.id);
         self.close(cx);
     }
 }

@@ -26,9 +26,9 @@ pub(super) trait Listen: Source + Send + 'static {
     /// The type of its streams.
     type Stream: Socket;
 
-    /// Accepts a client, and returns its address; `None` if it must not be served, as it is
-    /// elsewhere and there is no password.
-    fn accept(&self, is_open: bool) -> io::Result<Option<(Self::Stream, String)>>;
+    /// Accepts a client, and returns its address and the own one; `None` if it must not be served,
+    /// as it is elsewhere and there is no password.
+    fn accept(&self, is_open: bool) -> io::Result<Option<(Self::Stream, [String; 2])>>;
 
     fn handle(object: Object<Plain<Connection<Self::Stream>>>) -> Handle;
 }
@@ -41,7 +41,7 @@ set for the default user. In this mode connections are only accepted from the lo
 impl Listen for TcpListener {
     type Stream = TcpStream;
 
-    fn accept(&self, is_open: bool) -> io::Result<Option<(TcpStream, String)>> {
+    fn accept(&self, is_open: bool) -> io::Result<Option<(TcpStream, [String; 2])>> {
         let (mut stream, peer) = TcpListener::accept(self)?;
         if !is_open && !is_loopback(peer) {
             _ = stream.write(DENIED);
@@ -50,7 +50,8 @@ impl Listen for TcpListener {
         // Replies are sent as a whole, so nothing is gained by waiting for more. It fails if the
         // client has gone.
         _ = stream.set_nodelay(true);
-        Ok(Some((stream, peer.to_string())))
+        let local = stream.local_addr().map(|address| address.to_string()).unwrap_or_default();
+        Ok(Some((stream, [peer.to_string(), local])))
     }
 
     fn handle(object: Object<Plain<Connection<TcpStream>>>) -> Handle {
@@ -66,11 +67,12 @@ fn is_loopback(peer: SocketAddr) -> bool {
 impl Listen for UnixListener {
     type Stream = UnixStream;
 
-    fn accept(&self, _: bool) -> io::Result<Option<(UnixStream, String)>> {
+    fn accept(&self, _: bool) -> io::Result<Option<(UnixStream, [String; 2])>> {
         let (stream, _) = UnixListener::accept(self)?;
         let address = self.local_addr().ok();
         let path = address.as_ref().and_then(|address| address.as_pathname());
-        Ok(Some((stream, path.map_or_else(|| ":0".to_owned(), |path| format!("{}:0", path.display())))))
+        let own = path.map_or_else(|| ":0".to_owned(), |path| format!("{}:0", path.display()));
+        Ok(Some((stream, [own.clone(), own])))
     }
 
     fn handle(object: Object<Plain<Connection<UnixStream>>>) -> Handle {
@@ -138,7 +140,7 @@ impl<L: Listen> Listener<L> {
         let Some(socket) = self.socket.get() else { return Err(ErrorKind::WouldBlock.into()) };
         let settings = &self.engine.server().settings;
         let is_open = settings.number(Setting::ProtectedMode) == 0 || settings.needs_password();
-        let Some((mut stream, address)) = socket.accept(is_open)? else { return Ok(()) };
+        let Some((mut stream, [address, own])) = socket.accept(is_open)? else { return Ok(()) };
         let most = usize::try_from(settings.number(Setting::MaxClients)).unwrap_or(usize::MAX);
         if !self.connections.admit(most) {
             // If there is no room for it, the client sees the end alone.
@@ -153,6 +155,7 @@ impl<L: Listen> Listener<L> {
             io::Error::other(error)
         })?;
         let session = self.engine.session(&address);
+        session.client.set_local_address(&own);
         let id = session.id();
         let connection = Connection::new(stream, self.engine.clone(), session, self.connections.clone());
         // Known before its first event, which may close it.

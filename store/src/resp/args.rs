@@ -68,6 +68,11 @@ impl Requests {
         self.ends.len()
     }
 
+    /// Returns the number of bytes that they take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.buffer.len()
+    }
+
     /// Returns true if there is no request.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
@@ -108,6 +113,11 @@ impl<'a> Args<'a> {
     /// If there are not so many.
     pub fn at(self, index: usize) -> &'a [u8] {
         &self.buffer[self.ranges[index].clone()]
+    }
+
+    /// Returns the number of bytes of the requests that came with this one.
+    pub(crate) fn buffer_bytes(self) -> usize {
+        self.buffer.len()
     }
 
     /// Returns the arguments from this index on; none if there are not so many.

@@ -126,6 +126,12 @@ impl Parser {
         self.input.len()
     }
 
+    /// Returns the number of bytes for which there is room in the buffer.
+    #[cfg(feature = "net")]
+    pub(crate) fn room(&self) -> usize {
+        self.input.capacity() - self.input.len()
+    }
+
     /// Returns the requests that have arrived, and what is wrong with the one after them. After an
     /// error there are no more.
     ///

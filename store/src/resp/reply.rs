@@ -94,6 +94,11 @@ impl Reply {
         self.line(b'+', text.as_bytes());
     }
 
+    /// Writes a simple string of bytes. It has no line breaks.
+    pub(crate) fn simple_bytes(&mut self, text: &[u8]) {
+        self.line(b'+', text);
+    }
+
     /// Writes an error: a code, a space and a text. Line breaks become spaces, but for those at the
     /// end, which are dropped.
     pub fn error(&mut self, text: &[u8]) {

@@ -1,5 +1,6 @@
 //! Channels, and the sessions that listen to them.
 
+use super::inbox::Received;
 use super::{ClientInfo, Clients};
 use crate::glob;
 use std::collections::BTreeMap;
@@ -8,11 +9,30 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A message on its way to a session.
 #[derive(Clone, Debug)]
-pub(crate) struct Message {
+pub(crate) enum Message {
+    /// To those that listen.
+    Published(Published),
+    /// A request, as MONITOR shows it.
+    Line(Arc<[u8]>),
+}
+
+/// A message of a channel.
+#[derive(Clone, Debug)]
+pub(crate) struct Published {
     /// The pattern by which the session listens; `None` if it listens to the channel.
     pub(crate) pattern: Option<Arc<[u8]>>,
     pub(crate) channel: Arc<[u8]>,
     pub(crate) payload: Arc<[u8]>,
+}
+
+impl Message {
+    /// Returns the number of its bytes, but for those of its names.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Published(published) => published.channel.len() + published.payload.len(),
+            Self::Line(line) => line.len(),
+        }
+    }
 }
 
 /// What a session listens to.
@@ -73,30 +93,37 @@ impl Channels {
     /// Sends a message to all that listen, and returns to how many. A session that does not take
     /// what it was sent is closed.
     pub(crate) fn publish(&self, clients: &Clients, channel: &[u8], payload: &[u8]) -> usize {
-        let (mut told, mut full) = (Vec::new(), Vec::new());
-        let mut count = 0;
+        let mut met = Vec::new();
         // All messages are handed over under the lock, so each session gets them in one order.
         let open = self.lock();
         let [channels, patterns] = &*open;
         let exact = channels.get(channel).into_iter().map(|listeners| (None, listeners));
         let matching = patterns.iter().filter(|(pattern, _)| glob::matches(pattern, channel));
         let (channel, payload) = (Arc::from(channel), Arc::from(payload));
-        let message = Message { pattern: None, channel, payload };
+        let message = Published { pattern: None, channel, payload };
         for (pattern, listeners) in exact.chain(matching.map(|(name, all)| (Some(name), all))) {
-            let message = Message { pattern: pattern.cloned(), ..message.clone() };
-            for (session, client) in listeners {
-                count += 1;
-                let state = client.receive(message.clone());
-                told.extend(state.was_empty.then_some(*session));
-                full.extend(state.is_full.then(|| client.clone()));
+            let message = Message::Published(Published { pattern: pattern.cloned(), ..message.clone() });
+            for client in listeners.values() {
+                met.push((client.clone(), client.receive(message.clone())));
             }
         }
         drop(open);
-        if let Some(tell) = &self.on_message {
-            told.into_iter().for_each(tell);
-        }
-        full.iter().for_each(|client| clients.kill(client));
+        let count = met.len();
+        self.hand_over(clients, met);
         count
+    }
+
+    /// Tells the sessions that had no message that they have one, and closes those that have too
+    /// many.
+    pub(super) fn hand_over(&self, clients: &Clients, met: Vec<(Arc<ClientInfo>, Received)>) {
+        for (client, met) in met {
+            if let Some(tell) = self.on_message.as_ref().filter(|_| met.was_empty) {
+                tell(client.id());
+            }
+            if met.is_full {
+                clients.kill(&client);
+            }
+        }
     }
 
     /// Returns the channels with listeners that match a pattern.

@@ -5,7 +5,7 @@ use super::inbox::{Inbox, Received};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// How a session's wait for keys ends without them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,13 @@ pub struct Clients {
     on_close: Option<CloseHook>,
 }
 
+impl Ended {
+    /// Returns true if it was no wait for keys: the session was held by a pause.
+    pub(crate) fn was_held(self) -> bool {
+        self.ticket == HELD
+    }
+}
+
 /// A wait for keys that was ended without them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
@@ -48,6 +55,7 @@ pub(crate) struct Ended {
 pub struct ClientInfo {
     id: u64,
     address: Box<str>,
+    local_address: OnceLock<Box<str>>,
     opened_at: u64,
     /// The ticket of the wait that nothing has ended yet, or one of the two words below. A wait is
     /// ended, or served, by the one that takes its ticket from here.
@@ -58,8 +66,36 @@ pub struct ClientInfo {
 
 /// The session does not wait.
 const NO_WAIT: u64 = 0;
+/// CLIENT PAUSE holds its next request. No ticket is so large.
+const HELD: u64 = u64::MAX - 1;
 /// The session is to end, and waits never more.
 const GONE: u64 = u64::MAX;
+
+/// The memory of a connection in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClientMemory {
+    /// Requests that have arrived: those under way if it is the own session that looks, and what is
+    /// not complete yet.
+    pub query: usize,
+    /// Room for more of them.
+    pub query_room: usize,
+    /// The arguments of the request under way.
+    pub args: usize,
+    /// The requests that are queued since MULTI.
+    pub queued: usize,
+    /// Room for replies.
+    pub reply_room: usize,
+    /// Replies that the client has not taken.
+    pub unsent: usize,
+}
+
+impl ClientMemory {
+    /// Returns the sum, with what each session takes.
+    pub fn total(&self) -> usize {
+        let own = size_of::<crate::session::Session>() + size_of::<ClientInfo>();
+        own + self.query + self.query_room + self.args + self.queued + self.reply_room.max(self.unsent)
+    }
+}
 
 /// The part of it that changes. The session sets it after each group of requests.
 #[derive(Clone, Debug, Default)]
@@ -80,6 +116,10 @@ pub struct ClientState {
     pub last_command: &'static str,
     /// When it came, in ms since 1970.
     pub last_at: u64,
+    /// Its memory.
+    pub memory: ClientMemory,
+    /// Whether it follows all requests, by MONITOR.
+    pub is_monitoring: bool,
     /// Whether it is to be spared when clients take too much memory.
     pub is_spared: bool,
 }
@@ -99,6 +139,7 @@ impl Clients {
         let client = Arc::new(ClientInfo {
             id,
             address: address.into(),
+            local_address: OnceLock::new(),
             opened_at: now,
             wait: AtomicU64::new(NO_WAIT),
             state: Mutex::new(state),
@@ -180,12 +221,28 @@ impl ClientInfo {
         &self.address
     }
 
+    /// Returns the address to which the client has connected; empty if it is not known.
+    pub fn local_address(&self) -> &str {
+        self.local_address.get().map_or("", |address| address)
+    }
+
+    /// Notes the address to which the client has connected.
+    #[cfg(feature = "net")]
+    pub(crate) fn set_local_address(&self, address: &str) {
+        self.local_address.get_or_init(|| address.into());
+    }
+
+    /// Returns the messages that wait for the session: how many, and their bytes.
+    pub fn waiting_messages(&self) -> (usize, usize) {
+        lock(&self.inbox).size()
+    }
+
     /// Returns when the session was opened, in ms since 1970.
     pub fn opened_at(&self) -> u64 {
         self.opened_at
     }
 
-    /// Returns true if the session waits for a key.
+    /// Returns true if the session waits for a key, or for the end of a pause.
     pub fn is_blocked(&self) -> bool {
         !matches!(self.wait.load(Ordering::Relaxed), NO_WAIT | GONE)
     }
@@ -212,9 +269,19 @@ impl ClientInfo {
         self.wait.compare_exchange(ticket, NO_WAIT, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
+    /// Begins to be held. Returns false if the session is gone.
+    pub(crate) fn begin_hold(&self) -> bool {
+        self.begin_wait(HELD)
+    }
+
+    /// Ends to be held. Returns false if the session is gone.
+    pub(crate) fn end_hold(&self) -> bool {
+        self.end_wait(HELD)
+    }
+
     /// Takes the ticket of the wait, if there is one.
     fn end_any_wait(&self) -> Option<u64> {
-        let end = |word| (!matches!(word, NO_WAIT | GONE)).then_some(NO_WAIT);
+        let end = |word| (!matches!(word, NO_WAIT | HELD | GONE)).then_some(NO_WAIT);
         self.wait.fetch_update(Ordering::Relaxed, Ordering::Relaxed, end).ok()
     }
 

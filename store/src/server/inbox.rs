@@ -24,9 +24,14 @@ pub(super) struct Received {
 impl Inbox {
     pub(super) fn push(&mut self, message: Message) -> Received {
         let was_empty = self.waiting.is_empty();
-        self.bytes += size_of::<Message>() + message.channel.len() + message.payload.len();
+        self.bytes += size_of::<Message>() + message.len();
         self.waiting.push(message);
         Received { was_empty, is_full: self.bytes > MOST_WAITING }
+    }
+
+    /// Returns how many wait, and their bytes.
+    pub(super) fn size(&self) -> (usize, usize) {
+        (self.waiting.len(), self.bytes)
     }
 
     pub(super) fn take(&mut self) -> Vec<Message> {
@@ -37,13 +42,15 @@ impl Inbox {
 
 #[cfg(test)]
 mod tests {
+    use super::super::channels::Published;
     use super::{Inbox, MOST_WAITING, Message};
 
     #[test]
     fn a_session_that_takes_nothing_is_noticed() {
         let mut inbox = Inbox::default();
         let payload = vec![0; MOST_WAITING / 2].into();
-        let message = Message { pattern: None, channel: b"c"[..].into(), payload };
+        let published = Published { pattern: None, channel: b"c"[..].into(), payload };
+        let message = Message::Published(published);
         let first = inbox.push(message.clone());
         assert!(first.was_empty && !first.is_full);
         let second = inbox.push(message.clone());

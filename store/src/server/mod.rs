@@ -3,35 +3,53 @@
 //! | file | contents |
 //! |---|---|
 //! | `settings` | [`Settings`]: what CONFIG reads and sets |
+//! | `percentiles` | the value of a setting of percentiles |
 //! | `value_limits` | those of the sizes up to which values are compact |
 //! | `persistence` | [`Persistence`]: what is known of snapshots |
 //! | `memory` | [`Memory`]: how much memory keys take, and may take |
 //! | `statistics` | [`Statistics`]: what INFO counts |
+//! | `attention` | what requests have to heed that mostly is not there |
+//! | `slow_log` | [`SlowLog`]: requests that took long |
+//! | `latency` | [`LatencyMonitor`]: events that took long |
 //! | `clients` | [`Clients`]: the connections, for CLIENT LIST |
 //! | `channels` | [`Channels`]: those to which connections listen |
+//! | `monitors` | sessions that follow all requests |
+//! | `pause` | up to when requests are held |
 //! | `inbox` | the messages that wait for a connection |
 //! | `notifications` | keyspace events as messages |
 
+mod attention;
 mod channels;
 mod clients;
 mod inbox;
+mod latency;
 mod memory;
+mod monitors;
 mod notifications;
+mod pause;
+mod percentiles;
 mod persistence;
 mod settings;
+mod slow_log;
 mod statistics;
 mod value_limits;
 
+pub(crate) use attention::{Attention, Reason};
 pub use channels::Channels;
-pub(crate) use channels::{MessageHook, Topic};
+pub(crate) use channels::{Message, MessageHook, Published, Topic};
 pub(crate) use clients::CloseHook;
 pub(crate) use clients::Ended;
-pub use clients::{ClientInfo, ClientState, Clients, Unblock};
+pub use clients::{ClientInfo, ClientMemory, ClientState, Clients, Unblock};
+pub use latency::{LatencyEvent, LatencyMonitor};
 pub use memory::Memory;
 pub(crate) use memory::{KnownMemory, MemorySource, resident_bytes};
+pub(crate) use monitors::Monitors;
+pub(crate) use pause::{Held, Pause};
 pub(crate) use persistence::SaveResult;
 pub use persistence::{Persistence, PersistenceStatus, SnapshotKind};
 pub use settings::{Setting, SettingError, SettingKind, SettingSpec, Settings};
+pub use slow_log::{SlowLog, SlowRequest};
+pub(crate) use statistics::Times;
 pub use statistics::{CommandCounts, KeyCounts, Statistics};
 
 use crate::log::Log;
@@ -40,6 +58,9 @@ use std::sync::OnceLock;
 
 /// The version of Redis whose replies the store gives.
 pub const REDIS_VERSION: &str = "7.0.15";
+
+/// If the slow log takes requests of less than so many microseconds, each is measured by itself.
+const SHORT_TIME: i64 = 1000;
 
 /// What all connections share: settings, statistics, the list of clients.
 #[derive(Debug)]
@@ -50,6 +71,16 @@ pub struct Server {
     pub statistics: Statistics,
     /// How much memory keys take, and may take.
     pub memory: Memory,
+    /// Requests that took long.
+    pub slow_log: SlowLog,
+    /// Events that took long.
+    pub latency: LatencyMonitor,
+    /// What requests have to heed at present.
+    pub(crate) attention: Attention,
+    /// Up to when requests are held.
+    pub(crate) pause: Pause,
+    /// The sessions that follow all requests.
+    pub(crate) monitors: Monitors,
     /// The connections.
     pub clients: Clients,
     /// The channels to which they listen.
@@ -101,6 +132,12 @@ impl fmt::Debug for ShutdownHook {
 }
 
 impl Server {
+    /// Notes what the settings mean for requests. It is called when they were set.
+    pub(crate) fn heed_settings(&self) {
+        let threshold = self.settings.number(Setting::SlowlogLogSlowerThan);
+        self.attention.set(Reason::EXACT_TIMES, (0..SHORT_TIME).contains(&threshold));
+    }
+
     /// Begins to end the program. Returns false if it has not said how.
     pub(crate) fn shut_down(&self, how: Shutdown) -> bool {
         self.on_shutdown.as_ref().map(|hook| hook.0(how)).is_some()

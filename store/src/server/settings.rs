@@ -1,7 +1,7 @@
 //! What CONFIG reads and sets.
 
-use super::notifications;
 use super::persistence::save_points;
+use super::{notifications, percentiles};
 use crate::log::{PolicySource, SyncPolicy};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,6 +19,8 @@ pub enum SettingKind {
     Text,
     /// Pairs of seconds and numbers of changes.
     SavePoints,
+    /// Numbers from 0 to 100, with spaces between them.
+    Percentiles,
     /// Letters of kinds of keyspace events.
     Events,
     /// One of these words.
@@ -127,6 +129,17 @@ settings! {
         "The directory of what is kept.";
     EnableDebugCommand "enable-debug-command", SettingKind::Flag, "no", false,
         "Whether the command DEBUG is allowed.";
+    SlowlogLogSlowerThan "slowlog-log-slower-than", SettingKind::Integer(-1, i64::MAX), "10000", true,
+        "The microseconds from which a request is in the slow log; none is if it is -1.";
+    SlowlogMaxLen "slowlog-max-len", COUNT, "128", true,
+        "The most requests in the slow log.";
+    LatencyTracking "latency-tracking", SettingKind::Flag, "yes", true,
+        "Whether the times of each command are kept as a histogram.";
+    LatencyTrackingInfoPercentiles "latency-tracking-info-percentiles", SettingKind::Percentiles,
+        "50 99 99.9", true,
+        "The percentiles of these times that INFO shows.";
+    LatencyMonitorThreshold "latency-monitor-threshold", COUNT, "0", true,
+        "The milliseconds from which an event is kept by the latency monitor; none is if it is 0.";
     HashMaxListpackEntries "hash-max-listpack-entries" or "hash-max-ziplist-entries", COUNT, "512", true,
         "The most fields of a hash that is a list in one block.";
     HashMaxListpackValue "hash-max-listpack-value" or "hash-max-ziplist-value", BYTES, "64", true,
@@ -174,7 +187,7 @@ impl Settings {
         let numbers =
             REGISTRY.iter().map(|spec| AtomicI64::new(parse(spec, spec.default).unwrap_or_default()));
         let texts = REGISTRY.iter().map(|spec| match spec.kind {
-            SettingKind::Text | SettingKind::SavePoints => spec.default.to_owned(),
+            SettingKind::Text | SettingKind::SavePoints | SettingKind::Percentiles => spec.default.to_owned(),
             _ => String::new(),
         });
         let settings = Self {
@@ -211,6 +224,15 @@ impl Settings {
         self.numbers[index].store(value, Ordering::Relaxed);
     }
 
+    fn store_text(&self, index: usize, value: String) {
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner)[index] = value;
+    }
+
+    /// Returns the percentiles of the times of commands that INFO shows.
+    pub(crate) fn percentiles(&self) -> Vec<f64> {
+        percentiles::parse(&self.text(Setting::LatencyTrackingInfoPercentiles)).unwrap_or_default()
+    }
+
     /// Returns the value of a text.
     pub fn text(&self, setting: Setting) -> String {
         self.texts.lock().unwrap_or_else(PoisonError::into_inner)[setting as usize].clone()
@@ -222,7 +244,7 @@ impl Settings {
         match REGISTRY[index].kind {
             SettingKind::Flag => if number() == 1 { "yes" } else { "no" }.to_owned(),
             SettingKind::Integer(..) | SettingKind::Memory(..) => number().to_string(),
-            SettingKind::Text | SettingKind::SavePoints => {
+            SettingKind::Text | SettingKind::SavePoints | SettingKind::Percentiles => {
                 self.texts.lock().unwrap_or_else(PoisonError::into_inner)[index].clone()
             }
             SettingKind::Only(text) => text.to_owned(),
@@ -271,8 +293,9 @@ impl Settings {
         let index = Self::find(name.as_bytes()).ok_or(SettingError::Unknown)?;
         let number = parse(&REGISTRY[index], value).map_err(SettingError::Refused)?;
         match REGISTRY[index].kind {
-            SettingKind::Text | SettingKind::SavePoints => {
-                value.clone_into(&mut self.texts.lock().unwrap_or_else(PoisonError::into_inner)[index]);
+            SettingKind::Text | SettingKind::SavePoints => self.store_text(index, value.to_owned()),
+            SettingKind::Percentiles => {
+                self.store_text(index, percentiles::show(&percentiles::parse(value).unwrap_or_default()));
             }
             _ => self.store_number(index, number),
         }
@@ -306,6 +329,7 @@ fn parse(spec: &SettingSpec, value: &str) -> Result<i64, String> {
             Some(_) => Ok(0),
             None => Err("Invalid save parameters".to_owned()),
         },
+        SettingKind::Percentiles => percentiles::parse(value).map(|_| 0).map_err(str::to_owned),
         SettingKind::Choice(words) => {
             let at = words.iter().position(|word| word.eq_ignore_ascii_case(value));
             let unknown = || format!("argument(s) must be one of the following: {}", words.join(", "));

@@ -1,9 +1,10 @@
 //! What INFO counts.
 
+use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Counters of the whole server. Sessions use different ones of them, so that they do not contend.
 #[derive(Debug, Default)]
@@ -19,13 +20,29 @@ pub struct Statistics {
 struct Lane {
     /// In the order in which they were first called; a client calls few. A name may be there
     /// several times, as it is found by its address.
-    commands: Mutex<Vec<(&'static str, CommandCounts)>>,
+    commands: Mutex<Vec<CommandEntry>>,
+    /// How often each code of an error was replied.
+    errors: Mutex<BTreeMap<Box<[u8]>, u64>>,
     hits: AtomicU64,
     misses: AtomicU64,
     expired: AtomicU64,
 }
 
+/// What is known of a command.
+#[derive(Debug)]
+struct CommandEntry {
+    name: &'static str,
+    counts: CommandCounts,
+    /// `None` until a time is recorded.
+    times: Option<Histogram<u64>>,
+}
+
 const LANES: usize = 16;
+
+/// The longest time of a histogram in nanoseconds: a second, as in Redis.
+const LONGEST_TIME: u64 = 1_000_000_000;
+/// The digits of a time that a histogram keeps.
+const DIGITS: u8 = 2;
 
 /// How often a command was called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +53,8 @@ pub struct CommandCounts {
     pub failed: u64,
     /// How often it was refused before it ran.
     pub rejected: u64,
+    /// The nanoseconds for which it ran in all.
+    pub nanoseconds: u64,
 }
 
 impl AddAssign for CommandCounts {
@@ -43,6 +62,7 @@ impl AddAssign for CommandCounts {
         self.calls += other.calls;
         self.failed += other.failed;
         self.rejected += other.rejected;
+        self.nanoseconds += other.nanoseconds;
     }
 }
 
@@ -57,20 +77,82 @@ pub struct KeyCounts {
     pub expired: u64,
 }
 
+/// Calls of a command that took this long each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    pub(crate) command: &'static str,
+    pub(crate) calls: u64,
+    pub(crate) nanoseconds: u64,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics inside of these locks.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the entry of a command.
+fn entry<'a>(commands: &'a mut Vec<CommandEntry>, name: &'static str) -> &'a mut CommandEntry {
+    let known = commands.iter().position(|entry| std::ptr::eq(entry.name, name));
+    let at = known.unwrap_or_else(|| {
+        commands.push(CommandEntry { name, counts: CommandCounts::default(), times: None });
+        commands.len() - 1
+    });
+    &mut commands[at]
+}
+
+fn empty_histogram() -> Option<Histogram<u64>> {
+    Histogram::new(DIGITS).ok()
+}
+
+impl CommandEntry {
+    fn record(&mut self, times: Times) {
+        if self.times.is_none() {
+            self.times = empty_histogram();
+        }
+        if let Some(histogram) = &mut self.times {
+            let nanoseconds = times.nanoseconds.clamp(1, LONGEST_TIME);
+            let recorded = histogram.record_n(nanoseconds, times.calls);
+            debug_assert!(recorded.is_ok(), "the histogram grows");
+        }
+    }
+}
+
 impl Statistics {
+    fn lane(&self, session: u64) -> &Lane {
+        &self.lanes[session as usize % LANES]
+    }
+
     /// Adds to the counts of a command.
     pub(crate) fn count(&self, session: u64, command: &'static str, counts: CommandCounts) {
-        let lane = &self.lanes[session as usize % LANES];
-        let mut lane = lane.commands.lock().unwrap_or_else(PoisonError::into_inner);
-        match lane.iter_mut().find(|(name, _)| std::ptr::eq(*name, command)) {
-            Some((_, sum)) => *sum += counts,
-            None => lane.push((command, counts)),
+        self.count_all(session, [(command, counts)], &[]);
+    }
+
+    /// Adds to the counts of commands, and to their histograms.
+    pub(crate) fn count_all(
+        &self,
+        session: u64,
+        counts: impl IntoIterator<Item = (&'static str, CommandCounts)>,
+        times: &[Times],
+    ) {
+        let mut commands = lock(&self.lane(session).commands);
+        for (name, counts) in counts {
+            entry(&mut commands, name).counts += counts;
         }
+        for times in times {
+            entry(&mut commands, times.command).record(*times);
+        }
+    }
+
+    /// Counts an error reply by its code, which is the first word.
+    #[cold]
+    pub(crate) fn count_error(&self, session: u64, text: &[u8]) {
+        let code = text.split(|byte| *byte == b' ').next().unwrap_or_default();
+        *lock(&self.lane(session).errors).entry(code.into()).or_default() += 1;
     }
 
     /// Adds to the counts of what happened to keys.
     pub(crate) fn count_keys(&self, session: u64, counts: KeyCounts) {
-        let lane = &self.lanes[session as usize % LANES];
+        let lane = self.lane(session);
         let KeyCounts { hits, misses, expired } = counts;
         for (counter, count) in [(&lane.hits, hits), (&lane.misses, misses), (&lane.expired, expired)] {
             if count > 0 {
@@ -114,8 +196,39 @@ impl Statistics {
     pub fn commands(&self) -> BTreeMap<&'static str, CommandCounts> {
         let mut all = BTreeMap::<_, CommandCounts>::new();
         for lane in &self.lanes {
-            for (name, counts) in &*lane.commands.lock().unwrap_or_else(PoisonError::into_inner) {
-                *all.entry(*name).or_default() += *counts;
+            for entry in &*lock(&lane.commands) {
+                *all.entry(entry.name).or_default() += entry.counts;
+            }
+        }
+        all
+    }
+
+    /// Returns the times of the commands for which there are some, in nanoseconds, by name.
+    pub(crate) fn times(&self) -> BTreeMap<&'static str, Histogram<u64>> {
+        let mut all = BTreeMap::<_, Histogram<u64>>::new();
+        for lane in &self.lanes {
+            for entry in &*lock(&lane.commands) {
+                let Some(times) = &entry.times else { continue };
+                match all.get_mut(entry.name) {
+                    Some(sum) => {
+                        let added = sum.add(times);
+                        debug_assert!(added.is_ok(), "the histogram grows");
+                    }
+                    None => {
+                        all.insert(entry.name, times.clone());
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// Returns how often each code of an error was replied.
+    pub fn errors(&self) -> BTreeMap<Box<[u8]>, u64> {
+        let mut all = BTreeMap::new();
+        for lane in &self.lanes {
+            for (code, count) in &*lock(&lane.errors) {
+                *all.entry(code.clone()).or_default() += count;
             }
         }
         all
@@ -124,7 +237,8 @@ impl Statistics {
     /// Sets the counters to zero, as CONFIG RESETSTAT does.
     pub(crate) fn reset(&self) {
         for lane in &self.lanes {
-            lane.commands.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            lock(&lane.commands).clear();
+            lock(&lane.errors).clear();
             for counter in [&lane.hits, &lane.misses, &lane.expired] {
                 counter.store(0, Ordering::Relaxed);
             }

@@ -8,7 +8,7 @@ pub(crate) use subscriptions::Subscriptions;
 
 use crate::command::{Command, CommandError};
 use crate::resp::{Protocol, Requests};
-use crate::server::{ClientInfo, Topic};
+use crate::server::{ClientInfo, ClientMemory, Server, Topic};
 use std::sync::Arc;
 
 /// The state of a connection, between its requests: it moves into the tasks that run them, and
@@ -32,10 +32,14 @@ pub struct Session {
     pub(crate) replies: Replies,
     /// What it listens to.
     pub(crate) subscriptions: Subscriptions,
+    /// True if it follows all requests, by MONITOR.
+    pub(crate) is_monitoring: bool,
     /// What other sessions see of this one.
     pub(crate) client: Arc<ClientInfo>,
     /// The command of its last request, which is probably that of the next.
     pub(crate) last_command: Option<&'static Command>,
+    /// The memory of its connection, as that has last told.
+    pub(crate) memory: ClientMemory,
     random: u64,
 }
 
@@ -89,8 +93,10 @@ impl Session {
             is_closing: false,
             replies: Replies::On,
             subscriptions: Subscriptions::default(),
+            is_monitoring: false,
             client,
             last_command: None,
+            memory: ClientMemory::default(),
             random,
         }
     }
@@ -105,6 +111,14 @@ impl Session {
         self.transaction.is_some()
     }
 
+    /// Ends to listen to channels, and to follow requests.
+    pub(crate) fn stop_listening(&mut self, server: &Server) {
+        self.unsubscribe_all(&server.channels);
+        if std::mem::take(&mut self.is_monitoring) {
+            server.end_monitor(self.id);
+        }
+    }
+
     /// Tells other sessions what this one has become.
     pub(crate) fn publish(&self, last_command: &'static str, now: u64) {
         self.client.update(|state| {
@@ -113,6 +127,9 @@ impl Session {
             state.patterns = self.subscriptions.count(Topic::Pattern);
             state.queued = self.transaction.as_ref().map(Transaction::len);
             state.protocol = if self.protocol == Protocol::Two { 2 } else { 3 };
+            state.is_monitoring = self.is_monitoring;
+            state.memory = self.memory;
+            state.memory.queued = self.transaction.as_ref().map_or(0, |queued| queued.requests.bytes());
             state.last_command = last_command;
             state.last_at = now;
         });

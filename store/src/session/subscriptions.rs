@@ -2,7 +2,7 @@
 
 use super::Session;
 use crate::resp::{Protocol, Reply};
-use crate::server::{Channels, Topic};
+use crate::server::{Channels, Message, Published, Topic};
 use std::collections::BTreeSet;
 
 /// The channels and the patterns to which a session listens.
@@ -66,16 +66,23 @@ impl Session {
     /// Writes the messages that have arrived.
     pub(crate) fn write_messages(&self, reply: &mut Reply) {
         for message in self.client.take_messages() {
-            reply.push(if message.pattern.is_some() { 4 } else { 3 });
-            match &message.pattern {
-                Some(pattern) => {
-                    reply.bulk(b"pmessage");
-                    reply.bulk(pattern);
-                }
-                None => reply.bulk(b"message"),
+            match &message {
+                Message::Published(published) => write_published(reply, published),
+                Message::Line(line) => reply.simple_bytes(line),
             }
-            reply.bulk(&message.channel);
-            reply.bulk(&message.payload);
         }
     }
+}
+
+fn write_published(reply: &mut Reply, published: &Published) {
+    reply.push(if published.pattern.is_some() { 4 } else { 3 });
+    match &published.pattern {
+        Some(pattern) => {
+            reply.bulk(b"pmessage");
+            reply.bulk(pattern);
+        }
+        None => reply.bulk(b"message"),
+    }
+    reply.bulk(&published.channel);
+    reply.bulk(&published.payload);
 }

@@ -2,42 +2,78 @@
 
 use super::super::{Call, CommandError, CommandResult};
 use crate::resp::parse_integer;
-use crate::server::ClientInfo;
+use crate::server::{ClientInfo, ClientState};
+use std::fmt::{Display, Write};
 use std::sync::Arc;
 
-/// A connection as CLIENT LIST shows it. What a store does not know of itself is not there.
+/// A connection as CLIENT LIST shows it. What a store does not know of itself is -1.
 fn line(client: &ClientInfo, now: u64) -> String {
     let state = client.state();
+    let memory = &state.memory;
+    let (messages, message_bytes) = client.waiting_messages();
     let seconds = |from: u64| now.saturating_sub(from) / 1000;
+    let mut line = String::new();
+    let mut add = |name: &str, value: &dyn Display| {
+        let space = if line.is_empty() { "" } else { " " };
+        // A string takes all text.
+        let _ = write!(line, "{space}{name}={value}");
+    };
+    add("id", &client.id());
+    add("addr", &client.address());
+    add("laddr", &client.local_address());
+    add("fd", &-1);
+    add("name", &String::from_utf8_lossy(&state.name));
+    add("age", &seconds(client.opened_at()));
+    add("idle", &seconds(state.last_at));
+    add("flags", &flags(client, &state));
+    add("db", &state.database);
+    add("sub", &state.channels);
+    add("psub", &state.patterns);
+    add("ssub", &0);
+    add("multi", &state.queued.map_or(-1, |queued| queued as i64));
+    add("qbuf", &memory.query);
+    add("qbuf-free", &memory.query_room);
+    add("argv-mem", &memory.args);
+    add("multi-mem", &memory.queued);
+    add("rbs", &memory.reply_room);
+    add("rbp", &memory.reply_room);
+    add("obl", &memory.unsent);
+    add("oll", &messages);
+    add("omem", &message_bytes);
+    add("tot-mem", &(memory.total() + message_bytes));
+    add("events", &"r");
+    add("cmd", &state.last_command);
+    add("user", &"default");
+    add("redir", &-1);
+    add("resp", &state.protocol);
+    line
+}
+
+fn flags(client: &ClientInfo, state: &ClientState) -> String {
     let flags = [
+        (state.is_monitoring, 'O'),
         (state.channels + state.patterns > 0, 'P'),
         (state.queued.is_some(), 'x'),
         (client.is_blocked(), 'b'),
         (state.is_spared, 'e'),
     ];
     let set: String = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, letter)| *letter).collect();
-    let flags = if set.is_empty() { "N" } else { &set };
-    format!(
-        "id={} addr={} name={} age={} idle={} flags={flags} db={} sub={} psub={} ssub=0 multi={} events=r \
-         cmd={} user=default redir=-1 resp={}",
-        client.id(),
-        client.address(),
-        String::from_utf8_lossy(&state.name),
-        seconds(client.opened_at()),
-        seconds(state.last_at),
-        state.database,
-        state.channels,
-        state.patterns,
-        state.queued.map_or(-1, |queued| queued as i64),
-        state.last_command,
-        state.protocol,
-    )
+    if set.is_empty() { "N".to_owned() } else { set }
+}
+
+/// Shows the own session as it is in the midst of this request.
+fn publish_own(call: &Call<'_, '_>, command: &'static str) {
+    call.session.publish(command, call.now());
+    let args = call.args;
+    call.session.client.update(|state| {
+        state.memory.query += args.buffer_bytes();
+        state.memory.args = args.iter().map(<[u8]>::len).sum();
+    });
 }
 
 pub(super) fn info(call: &mut Call<'_, '_>) -> CommandResult {
-    let now = call.now();
-    call.session.publish("client|info", now);
-    let text = line(&call.session.client, now) + "\n";
+    publish_own(call, "client|info");
+    let text = line(&call.session.client, call.now()) + "\n";
     call.reply.verbatim("txt", text.as_bytes());
     call.done()
 }
@@ -71,7 +107,7 @@ impl ClientType {
 
 pub(super) fn list(call: &mut Call<'_, '_>) -> CommandResult {
     let (args, now) = (call.args, call.now());
-    call.session.publish("client|list", now);
+    publish_own(call, "client|list");
     let mut clients = call.server.clients.all();
     if args.len() == 4 && args.is(2, "type") {
         let wanted = parse_type(args.at(3))?;
@@ -95,6 +131,7 @@ struct Filter<'a> {
     id: Option<u64>,
     kind: Option<ClientType>,
     address: Option<&'a [u8]>,
+    local_address: Option<&'a [u8]>,
     spares_itself: bool,
 }
 
@@ -112,6 +149,7 @@ impl<'a> Filter<'a> {
                 }
                 b"type" => filter.kind = Some(parse_type(value)?),
                 b"addr" => filter.address = Some(value),
+                b"laddr" => filter.local_address = Some(value),
                 b"user" if value == b"default" => {}
                 b"user" => return Err(CommandError::with_arg("ERR No such user '", value, "'")),
                 b"skipme" if args.is(at + 1, "yes") => filter.spares_itself = true,
@@ -126,6 +164,7 @@ impl<'a> Filter<'a> {
         self.kind.is_none_or(|kind| kind == ClientType::of(client))
             && self.id.is_none_or(|id| id == client.id())
             && self.address.is_none_or(|address| address == client.address().as_bytes())
+            && self.local_address.is_none_or(|address| address == client.local_address().as_bytes())
             && !(self.spares_itself && client.id() == own)
     }
 }

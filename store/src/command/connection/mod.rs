@@ -5,11 +5,13 @@
 //! | `session` | PING, ECHO, SELECT, QUIT, RESET |
 //! | `hello` | HELLO and AUTH |
 //! | `client` | CLIENT: the own connection |
+//! | `pause` | CLIENT PAUSE and UNPAUSE |
 //! | `listing` | CLIENT LIST and KILL: all connections |
 
 mod client;
 mod hello;
 mod listing;
+mod pause;
 mod session;
 
 use super::container::container;
@@ -89,6 +91,29 @@ pub(super) const COMMANDS: &[Command] = &[
                 .flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
                 .categories(&["connection"])
                 .doc("connection", "3.2.0", "O(1)", "Instruct the server whether to reply to commands"),
+            Command::new("client|pause", -3, pause::pause)
+                .flags(&[Flags::ADMIN, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::LOCKS_KEYS])
+                .all_keys()
+                .categories(&["connection"])
+                .doc("connection", "2.9.50", "O(1)", "Stop processing commands from clients for some time"),
+            Command::new("client|unpause", 2, pause::unpause)
+                .flags(&[Flags::ADMIN, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
+                .categories(&["connection"])
+                .doc(
+                    "connection",
+                    "6.2.0",
+                    "O(N) Where N is the number of paused clients",
+                    "Resume processing of clients that were paused",
+                ),
+            Command::new("client|trackinginfo", 2, client::trackinginfo)
+                .flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
+                .categories(&["connection"])
+                .doc(
+                    "connection",
+                    "6.2.0",
+                    "O(1)",
+                    "Return information about server assisted client side caching for the current connection",
+                ),
             Command::new("client|getredir", 2, client::getredir)
                 .flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
                 .categories(&["connection"])

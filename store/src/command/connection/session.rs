@@ -36,7 +36,7 @@ pub(super) fn quit(call: &mut Call<'_, '_>) -> CommandResult {
 
 pub(super) fn reset(call: &mut Call<'_, '_>) -> CommandResult {
     forget_watched(call);
-    call.session.unsubscribe_all(&call.server.channels);
+    call.session.stop_listening(call.server);
     let session = &mut *call.session;
     session.transaction = None;
     session.database = 0;

@@ -43,7 +43,7 @@ pub(super) const COMMANDS: &[Command] = &[
         "Stop listening for messages posted to channels matching the given patterns",
     ),
     Command::new("publish", 3, publish)
-        .flags(&[Flags::PUBSUB, Flags::LOADING, Flags::STALE, Flags::FAST])
+        .flags(&[Flags::PUBSUB, Flags::LOADING, Flags::STALE, Flags::FAST, Flags::MAY_REPLICATE])
         .doc(
             "pubsub",
             "2.0.0",

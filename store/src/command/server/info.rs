@@ -1,6 +1,7 @@
 //! INFO: the state of the server, as fields that exporters read.
 
 use super::super::{Call, CommandResult};
+use super::info_statistics;
 use crate::server::{KeyCounts, REDIS_VERSION, Setting, SnapshotKind};
 use std::fmt::Write;
 
@@ -16,7 +17,9 @@ const SECTIONS: &[(&str, &str, bool, Section)] = &[
     ("stats", "Stats", true, stats),
     ("replication", "Replication", true, replication),
     ("cpu", "CPU", true, cpu),
-    ("commandstats", "Commandstats", false, command_stats),
+    ("commandstats", "Commandstats", false, info_statistics::commands),
+    ("errorstats", "Errorstats", true, info_statistics::errors),
+    ("latencystats", "Latencystats", false, info_statistics::latencies),
     ("cluster", "Cluster", true, cluster),
     ("keyspace", "Keyspace", true, keyspace),
 ];
@@ -42,7 +45,7 @@ pub(super) fn info(call: &mut Call<'_, '_>) -> CommandResult {
     call.done()
 }
 
-fn field(text: &mut String, line: std::fmt::Arguments<'_>) {
+pub(super) fn field(text: &mut String, line: std::fmt::Arguments<'_>) {
     // A string takes all text.
     let _ = write!(text, "{line}\r\n");
 }
@@ -147,6 +150,8 @@ fn stats(call: &mut Call<'_, '_>, text: &mut String) {
     let KeyCounts { hits, misses, expired } = statistics.keys();
     field(text, format_args!("total_connections_received:{}", statistics.connections()));
     field(text, format_args!("total_commands_processed:{processed}"));
+    let errors: u64 = statistics.errors().values().sum();
+    field(text, format_args!("total_error_replies:{errors}"));
     field(text, format_args!("expired_keys:{expired}"));
     field(text, format_args!("evicted_keys:{}", call.server.memory.evicted()));
     field(text, format_args!("keyspace_hits:{hits}"));
@@ -175,15 +180,6 @@ fn cpu(_: &mut Call<'_, '_>, text: &mut String) {
     if let Some((user, system)) = processor_time() {
         field(text, format_args!("used_cpu_sys:{}.{:02}", system / 100, system % 100));
         field(text, format_args!("used_cpu_user:{}.{:02}", user / 100, user % 100));
-    }
-}
-
-fn command_stats(call: &mut Call<'_, '_>, text: &mut String) {
-    for (name, counts) in call.server.statistics.commands() {
-        let (calls, rejected, failed) = (counts.calls, counts.rejected, counts.failed);
-        let line =
-            format_args!("cmdstat_{name}:calls={calls},rejected_calls={rejected},failed_calls={failed}");
-        field(text, line);
     }
 }
 

@@ -5,6 +5,7 @@
 //! | `introspection` | COMMAND: what the table says |
 //! | `config` | CONFIG |
 //! | `info` | INFO |
+//! | `info_statistics` | its sections on commands and errors |
 //! | `persistence` | SAVE, BGSAVE, LASTSAVE |
 //! | `debug` | DEBUG |
 //! | `memory` | MEMORY |
@@ -13,6 +14,7 @@
 mod config;
 mod debug;
 mod info;
+mod info_statistics;
 mod introspection;
 mod memory;
 mod persistence;

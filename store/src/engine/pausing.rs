@@ -1,0 +1,78 @@
+//! Holds requests while CLIENT PAUSE is in force. No worker waits for that: their batches do.
+
+use super::batch::Batch;
+use super::engine::Inner;
+use crate::command::{Command, Flags, resolve};
+use crate::server::Held;
+use crate::session::Session;
+use std::sync::Arc;
+use xtasking::Context;
+use xtasking::task::Spawner;
+
+/// Returns true if a request may change something: by itself, or as what a transaction has queued.
+fn writes(command: &Command, session: &Session) -> bool {
+    let is_writer =
+        |command: &Command| command.flags.has(Flags::WRITE) || command.flags.has(Flags::MAY_REPLICATE);
+    let queued = session.transaction.as_ref().filter(|_| command.name == "exec");
+    let has_writer = queued.is_some_and(|transaction| {
+        let requests = &transaction.requests;
+        (0..requests.len()).any(|index| resolve(requests.args(index)).is_ok_and(is_writer))
+    });
+    is_writer(command) || has_writer
+}
+
+impl Inner {
+    /// Returns true if a request has to wait, as CLIENT PAUSE is in force.
+    #[cold]
+    pub(super) fn is_held(&self, command: &Command, session: &Session, now: u64) -> bool {
+        match self.server.held(now) {
+            None => false,
+            Some(Held::All) => true,
+            Some(Held::Writes) => writes(command, session),
+        }
+    }
+
+    /// Lets a batch wait for the end of the pause.
+    pub(super) fn hold(&self, mut batch: Box<Batch>, cx: &mut Context) {
+        let mut paused = self.blocked.held();
+        // Inside of the lock: the end of the pause, or of the session, comes before or after.
+        let is_held = self.server.has_pause() && self.server.held(self.now()).is_some();
+        if is_held && batch.session.client.begin_hold() {
+            return paused.push(batch);
+        }
+        drop(paused);
+        batch.session.is_closing |= batch.session.client.is_gone();
+        batch.go_on(cx);
+    }
+
+    /// Ends the pause, and lets all batches go on.
+    pub(super) fn end_pause<S: Spawner + Copy>(&self, spawner: S) {
+        let mut paused = self.blocked.held();
+        self.server.end_pause();
+        let batches = std::mem::take(&mut *paused);
+        drop(paused);
+        for mut batch in batches {
+            batch.session.is_closing |= !batch.session.client.end_hold();
+            batch.launch(spawner);
+        }
+    }
+
+    /// Ends the pause if its time is over.
+    pub(super) fn end_pause_if_over<S: Spawner + Copy>(&self, spawner: S) {
+        if self.server.has_pause()
+            && (self.server.held(self.now()).is_none() || planted!("timer-ends-any-pause"))
+        {
+            self.end_pause(spawner);
+        }
+    }
+
+    /// Lets the batch of a session go on that is to end.
+    pub(super) fn end_hold<S: Spawner>(self: &Arc<Self>, spawner: S, session: u64) {
+        let mut paused = self.blocked.held();
+        let Some(at) = paused.iter().position(|batch| batch.session.id() == session) else { return };
+        let mut batch = paused.remove(at);
+        drop(paused);
+        batch.session.is_closing = true;
+        batch.launch(spawner);
+    }
+}

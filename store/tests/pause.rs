@@ -1,0 +1,133 @@
+//! CLIENT PAUSE: which requests it holds, and how they go on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use xtasking::{Handle, Runtime};
+use xtasking_store::Engine;
+use xtasking_store::engine::{Client, Finished};
+use xtasking_store::resp::Requests;
+use xtasking_store::server::Unblock;
+use xtasking_testing::{Setting, on_each};
+
+fn settings() -> impl Iterator<Item = Setting> {
+    Setting::threads().chain(Setting::simulations(&[1, 2]))
+}
+
+fn run(client: &mut Client, line: &str) -> String {
+    let reply = client.run(line.split(' ')).unwrap();
+    String::from_utf8(reply).unwrap().replace("\r\n", " ")
+}
+
+/// Sends requests in a session of their own, and returns its number too.
+fn send(rt: &Runtime, engine: &Engine, lines: &[&str]) -> (u64, Handle<Finished>) {
+    let mut requests = Requests::default();
+    lines.iter().for_each(|line| requests.push(line.split(' ')));
+    let session = engine.session("");
+    let id = session.id();
+    let (promise, handle) = rt.promise();
+    engine.submit(rt, session, requests, move |finished, _| promise.fulfil(finished));
+    (id, handle)
+}
+
+/// Waits until so many sessions are held.
+fn wait_for_held(client: &mut Client, count: usize) {
+    while !run(client, "INFO clients").contains(&format!("blocked_clients:{count} ")) {}
+}
+
+fn end(rt: &Runtime, engine: &Engine, handle: Handle<Finished>) -> String {
+    let finished = handle.join().unwrap();
+    engine.close(rt, finished.session);
+    String::from_utf8(finished.replies).unwrap().replace("\r\n", " ")
+}
+
+#[test]
+fn what_writes_is_held_until_the_end_of_the_pause() {
+    on_each(settings(), |setting| {
+        let rt = setting.build();
+        let engine = Engine::builder().shards(4).build(&rt);
+        let mut client = engine.client();
+        run(&mut client, "SET k 1");
+        assert_eq!(run(&mut client, "CLIENT PAUSE 100000000 WRITE"), "+OK ");
+        let (_, writer) = send(&rt, &engine, &["GET k", "INCR k", "GET k"]);
+        let (_, exec) = send(&rt, &engine, &["MULTI", "GET k", "INCR k", "EXEC"]);
+        let (_, publisher) = send(&rt, &engine, &["PUBLISH c x"]);
+        wait_for_held(&mut client, 3);
+        assert!(run(&mut client, "CLIENT LIST").contains(" flags=b "));
+        // Neither readers nor what is wrong waits.
+        assert_eq!(run(&mut client, "GET k"), "$1 1 ");
+        assert!(run(&mut client, "INCR").starts_with("-ERR wrong number"));
+        for line in ["MULTI", "GET k"] {
+            run(&mut client, line);
+        }
+        assert_eq!(run(&mut client, "EXEC"), "*1 $1 1 ");
+        assert_eq!(run(&mut client, "CLIENT UNPAUSE"), "+OK ");
+        assert!(end(&rt, &engine, writer).starts_with("$1 1 :"));
+        assert!(end(&rt, &engine, exec).starts_with("+OK +QUEUED +QUEUED *2 "));
+        assert_eq!(end(&rt, &engine, publisher), ":0 ");
+        assert_eq!(run(&mut client, "GET k"), "$1 3 ");
+    });
+}
+
+#[test]
+fn a_pause_ends_by_itself_and_a_shorter_one_does_not_shorten_it() {
+    on_each(settings(), |setting| {
+        let rt = setting.build();
+        let now = Arc::new(AtomicU64::new(1000));
+        let clock = now.clone();
+        let engine = Engine::builder().shards(4).clock(move || clock.load(Ordering::Relaxed)).build(&rt);
+        let mut client = engine.client();
+        run(&mut client, "CLIENT PAUSE 500 WRITE");
+        run(&mut client, "CLIENT PAUSE 1 WRITE");
+        let (_, writer) = send(&rt, &engine, &["SET k 1"]);
+        wait_for_held(&mut client, 1);
+        now.store(1400, Ordering::Relaxed);
+        engine.end_waits(&rt);
+        assert!(run(&mut client, "INFO clients").contains("blocked_clients:1 "));
+        assert_eq!(run(&mut client, "GET k"), "$-1 ");
+        now.store(1500, Ordering::Relaxed);
+        // Its time is over, also before the timer has seen it.
+        assert_eq!(run(&mut client, "SET other 1"), "+OK ");
+        engine.end_waits(&rt);
+        assert_eq!(end(&rt, &engine, writer), "+OK ");
+    });
+}
+
+#[test]
+fn a_client_that_goes_is_not_held() {
+    on_each(settings(), |setting| {
+        let rt = setting.build();
+        let engine = Engine::builder().shards(4).build(&rt);
+        let mut client = engine.client();
+        run(&mut client, "CLIENT PAUSE 100000000 WRITE");
+        let (gone, one) = send(&rt, &engine, &["SET k 1"]);
+        let (held, two) = send(&rt, &engine, &["SET k 2"]);
+        wait_for_held(&mut client, 2);
+        assert_eq!(run(&mut client, &format!("CLIENT UNBLOCK {held}")), ":0 ");
+        assert!(engine.unblock(&rt, gone, Unblock::Close));
+        let finished = one.join().unwrap();
+        assert!(finished.session.is_closing && finished.replies.is_empty());
+        engine.close(&rt, finished.session);
+        wait_for_held(&mut client, 1);
+        assert_eq!(run(&mut client, "GET k"), "$-1 ");
+        run(&mut client, "CLIENT UNPAUSE");
+        assert_eq!(end(&rt, &engine, two), "+OK ");
+    });
+}
+
+#[test]
+fn a_pause_of_all_holds_readers_too() {
+    // A simulation does not go on while nothing waits for it.
+    on_each(Setting::threads(), |setting| {
+        let rt = setting.build();
+        let now = Arc::new(AtomicU64::new(1000));
+        let clock = now.clone();
+        let engine = Engine::builder().shards(4).clock(move || clock.load(Ordering::Relaxed)).build(&rt);
+        let (id, reader) = send(&rt, &engine, &["CLIENT PAUSE 500", "GET k", "TIME"]);
+        while !engine.server().clients.get(id).is_some_and(|client| client.is_blocked()) {
+            std::thread::yield_now();
+        }
+        now.store(2000, Ordering::Relaxed);
+        engine.end_waits(&rt);
+        assert_eq!(end(&rt, &engine, reader), "+OK $-1 *2 $1 2 $1 0 ");
+    });
+}
