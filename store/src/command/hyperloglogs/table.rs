@@ -16,7 +16,7 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
             "Adds the specified elements to the specified HyperLogLog.",
         ),
     Command::new("pfcount", -2, pfcount)
-        .flags(&[Flags::READONLY, Flags::LOCKS_KEYS])
+        .flags(&[Flags::READONLY, Flags::LOCKS_KEYS, Flags::MAY_REPLICATE])
         .keys(1, -1, 1)
         .categories(&["hyperloglog"])
         .doc(
