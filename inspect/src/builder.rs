@@ -93,7 +93,9 @@ impl Builder {
     /// If there is a metric of this name already. Names that begin with `xtasking_` and one of the
     /// words in the guide's table are the runtime's.
     pub fn metric(mut self, metric: Metric) -> Self {
-        let is_new = self.metrics.iter().all(|known| known.name() != metric.name());
+        let is_same =
+            |known: &Metric| known.name() == metric.name() || known.sample_name() == metric.sample_name();
+        let is_new = !self.metrics.iter().any(is_same);
         assert!(is_new, "there is a metric `{}` already", metric.name());
         self.metrics.push(metric);
         self

@@ -2,6 +2,7 @@
 
 use super::exposition::{Exposition, Family};
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Reads a metric: a value, or one for each value of the label.
@@ -47,22 +48,22 @@ impl Metric {
     ///
     /// # Panics
     ///
-    /// As [`gauge`](Self::gauge).
+    /// As [`gauge`](Self::gauge), and if the name ends with `_total`.
     pub fn counter(name: &str, help: &str, read: impl Fn() -> f64 + Send + Sync + 'static) -> Self {
-        Self { is_counter: true, ..Self::gauge(name, help, read) }
+        Self::gauge(name, help, read).counted()
     }
 
     /// Makes a [counter](Self::counter) with a sample for each value of a label. `read` returns
-    /// these values, which should be few and remain the same ones.
+    /// these values, which should be few. One that it leaves out has no sample.
     ///
     /// # Panics
     ///
-    /// As [`gauge`](Self::gauge), and for a label that is no such name either.
+    /// As [`counter`](Self::counter), and if the label is not such a name.
     pub fn counters<R>(name: &str, help: &str, label: &str, read: R) -> Self
     where
         R: Fn() -> Vec<(String, f64)> + Send + Sync + 'static,
     {
-        Self { is_counter: true, ..Self::new(name, help, Some(checked(label)), read) }
+        Self::new(name, help, Some(checked(label)), read).counted()
     }
 
     fn new<R>(name: &str, help: &str, label: Option<String>, read: R) -> Self
@@ -73,21 +74,36 @@ impl Metric {
         Self { name, help, is_counter: false, label, read: Arc::new(read) }
     }
 
+    fn counted(self) -> Self {
+        assert!(!self.name.ends_with("_total"), "`{}` gets the suffix `_total` by itself", self.name);
+        Self { is_counter: true, ..self }
+    }
+
     /// Returns the name.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
+    /// Returns the name of its samples.
+    pub(crate) fn sample_name(&self) -> String {
+        format!("{}{}", self.name, self.suffix())
+    }
+
+    fn suffix(&self) -> &'static str {
+        if self.is_counter { "_total" } else { "" }
+    }
+
     /// Reads the metric, and writes it.
     pub(super) fn write(&self, out: &mut Exposition<'_>) {
-        let (family, suffix) = match self.is_counter {
-            true => (Family::restarting_counter(&self.name, &self.help), "_total"),
-            false => (Family::gauge(&self.name, "", &self.help), ""),
-        };
-        let mut samples = out.family(family);
-        for (value, number) in (self.read)() {
+        // A panic of the program's function costs its own metric only.
+        let Ok(values) = catch_unwind(AssertUnwindSafe(|| (self.read)())) else { return };
+        let mut samples = out.family(match self.is_counter {
+            true => Family::restarting_counter(&self.name, &self.help),
+            false => Family::gauge(&self.name, "", &self.help),
+        });
+        for (value, number) in values {
             let label = self.label.as_ref().map(|label| (label.as_str(), value.as_str()));
-            samples.sample(suffix, label.as_slice(), number);
+            samples.sample(self.suffix(), label.as_slice(), number);
         }
     }
 }
@@ -102,6 +118,6 @@ impl fmt::Debug for Metric {
 fn checked(name: &str) -> String {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let is_name = name.chars().all(is_allowed) && name.starts_with(|c: char| !c.is_ascii_digit());
-    assert!(is_name, "`{name}` is no name of a metric or a label");
+    assert!(is_name, "`{name}` is not a valid name: use letters, digits and `_`, not a digit first");
     name.to_owned()
 }

@@ -254,12 +254,14 @@ fn metrics_of_the_program_follow_those_of_the_runtime() {
         Metric::gauge("shop_open", "Whether \\ it is open.", || 1.0),
         Metric::counter("shop_orders", "Orders.", falling),
         Metric::counters("shop_calls", "Calls.", "name", by_name),
+        Metric::gauge("shop_broken", "Fails.", || panic!("in a test")),
     ];
     let mut series = Series::default();
     let mut text = || super::text(&inspection(1.0, json!({})), &mut series, &own);
     let samples = read(&text());
     assert_eq!(value(&samples, "shop_open", &[]), Some(1.0));
     assert_eq!(value(&samples, "shop_orders_total", &[]), Some(9.0));
+    assert_eq!(value(&samples, "shop_broken", &[]), None);
     assert_eq!(value(&samples, "shop_calls_total", &[("name", "get")]), Some(3.0));
     let second = text();
     assert!(second.contains("# HELP shop_open Whether \\\\ it is open.\n"), "{second}");
@@ -268,9 +270,17 @@ fn metrics_of_the_program_follow_those_of_the_runtime() {
 }
 
 #[test]
+#[should_panic = "there is a metric `orders_total` already"]
+fn metrics_with_the_same_samples_are_refused() {
+    let orders = Metric::counter("orders", "", || 0.0);
+    let _ = crate::Builder::new().metric(orders).metric(Metric::gauge("orders_total", "", || 0.0));
+}
+
+#[test]
 fn names_that_no_metric_can_have_are_refused() {
     for name in ["", "7up", "a-b", "a b", "ä"] {
         let made = std::panic::catch_unwind(|| Metric::gauge(name, "", || 0.0));
         assert!(made.is_err(), "`{name}`");
     }
+    assert!(std::panic::catch_unwind(|| Metric::counter("orders_total", "", || 0.0)).is_err());
 }

@@ -1,6 +1,6 @@
 //! A command that panics: its session gets an error, and what it has changed is replayed.
 
-use super::{Call, Command, CommandError, CommandResult, Flags, Outcome, Reader, Run};
+use super::{Call, Command, CommandError, CommandResult, Outcome, Reader, Run};
 use crate::resp::{Args, Reply};
 use crate::value::ValueRef;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,7 +18,7 @@ pub(super) fn run(command: &Command, call: &mut Call<'_, '_>) -> CommandResult {
     }));
     caught.unwrap_or_else(|_| {
         call.keys.select(database);
-        if command.flags.has(Flags::WRITE) {
+        if command.holds_alone() {
             note_keys(command, call);
         }
         Err(CommandError::PANICKED)

@@ -60,8 +60,15 @@ fn search(call: &mut Call<'_, '_>, form: Form) -> CommandResult {
         stored.insert(found.member, score, &limits);
     }
     let event = if form.is_search() { "geosearchstore" } else { "georadiusstore" };
-    let len = stored.len();
-    call.store(EventClass::SortedSet, event, destination, Value::SortedSet(Box::new(stored)), len)
+    let (len, value) = (stored.len(), Value::SortedSet(Box::new(stored)));
+    if len > 0 || call.keys.contains(destination) {
+        // Another machine may find other distances.
+        call.replay([&b"DEL"[..], destination]);
+    }
+    if len > 0 {
+        call.effects.restore(call.keys.database(), destination, &value, None);
+    }
+    call.store(EventClass::SortedSet, event, destination, value, len)
 }
 
 /// Returns the members in a shape, but no more than are `enough`.
@@ -113,7 +120,9 @@ fn write(reply: &mut Reply, found: &[Match<'_>], query: &Query<'_>) {
 
 /// Writes a distance with four digits.
 pub(super) fn write_distance(reply: &mut Reply, distance: f64) {
-    reply.bulk(format!("{distance:.4}").as_bytes());
+    // As Redis does it: first the product is rounded, and a tie goes to the even number.
+    let digits = (distance * 10_000.0).round_ties_even() as u64;
+    reply.bulk(format!("{}.{:04}", digits / 10_000, digits % 10_000).as_bytes());
 }
 
 /// Writes the coordinates of a point.

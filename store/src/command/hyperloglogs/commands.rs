@@ -37,6 +37,7 @@ pub(super) fn pfadd(call: &mut Call<'_, '_>) -> CommandResult {
         _ => None,
     });
     let mut has_changed = found.is_none();
+    let is_taken = matches!(found, Some(None));
     let mut sketch = match found {
         None => Sketch::new(),
         Some(Some(copy)) => copy,
@@ -48,7 +49,9 @@ pub(super) fn pfadd(call: &mut Call<'_, '_>) -> CommandResult {
     if has_changed {
         sketch.outdate();
     }
-    write(call, key, sketch)?;
+    if has_changed || is_taken {
+        write(call, key, sketch)?;
+    }
     if has_changed {
         call.changed(EventClass::String, "pfadd", key);
     }

@@ -3,7 +3,7 @@
 use super::dense;
 use super::element::{REGISTERS, register_of};
 use super::estimate::{Histogram, estimate};
-use super::sparse::{self, Damaged, Raised};
+use super::sparse::{self, CorruptRuns, RaiseOutcome};
 use crate::command::CommandError;
 
 const MAGIC: &[u8; 4] = b"HYLL";
@@ -35,8 +35,8 @@ pub(super) struct Sketch<B> {
     encoding: Encoding,
 }
 
-impl From<Damaged> for CommandError {
-    fn from(_: Damaged) -> Self {
+impl From<CorruptRuns> for CommandError {
+    fn from(_: CorruptRuns) -> Self {
         Self::fixed("INVALIDOBJ Corrupted HLL object detected")
     }
 }
@@ -63,25 +63,25 @@ impl Sketch<Vec<u8>> {
 
     /// Adds an element. A sparse sketch becomes dense if it would have more bytes than `limit`.
     /// Returns true if a register has changed.
-    pub(super) fn add(&mut self, element: &[u8], limit: usize) -> Result<bool, Damaged> {
+    pub(super) fn add(&mut self, element: &[u8], limit: usize) -> Result<bool, CorruptRuns> {
         let (index, number) = register_of(element);
         self.raise(index, number, limit)
     }
 
     /// Sets a register to a number that is greater. Returns false if it is not.
-    pub(super) fn raise(&mut self, index: usize, number: u8, limit: usize) -> Result<bool, Damaged> {
+    pub(super) fn raise(&mut self, index: usize, number: u8, limit: usize) -> Result<bool, CorruptRuns> {
         if self.encoding == Encoding::Sparse {
             match sparse::raise(&mut self.bytes, HEADER, index, number, limit)? {
-                Raised::Same => return Ok(false),
-                Raised::Changed => return Ok(true),
-                Raised::TooLarge => self.make_dense()?,
+                RaiseOutcome::Same => return Ok(false),
+                RaiseOutcome::Changed => return Ok(true),
+                RaiseOutcome::TooLarge => self.make_dense()?,
             }
         }
         Ok(dense::raise(&mut self.bytes[HEADER..], index, number))
     }
 
     /// Makes a sparse sketch dense.
-    pub(super) fn make_dense(&mut self) -> Result<(), Damaged> {
+    pub(super) fn make_dense(&mut self) -> Result<(), CorruptRuns> {
         if self.encoding == Encoding::Sparse {
             let mut bytes = self.bytes[..HEADER].to_vec();
             bytes[ENCODING] = DENSE;
@@ -145,7 +145,7 @@ impl<B: AsRef<[u8]>> Sketch<B> {
     }
 
     /// Returns about how many different elements were added.
-    pub(super) fn estimate(&self) -> Result<u64, Damaged> {
+    pub(super) fn estimate(&self) -> Result<u64, CorruptRuns> {
         let mut histogram: Histogram = [0; 64];
         match self.encoding {
             Encoding::Dense => dense::count(self.registers(), &mut histogram),
@@ -159,7 +159,7 @@ impl<B: AsRef<[u8]>> Sketch<B> {
                     }
                 }
                 if counted != REGISTERS {
-                    return Err(Damaged);
+                    return Err(CorruptRuns);
                 }
             }
         }
@@ -167,7 +167,7 @@ impl<B: AsRef<[u8]>> Sketch<B> {
     }
 
     /// Raises each register to that of this sketch.
-    pub(super) fn merge_into(&self, registers: &mut Registers) -> Result<(), Damaged> {
+    pub(super) fn merge_into(&self, registers: &mut Registers) -> Result<(), CorruptRuns> {
         let mut raise = |index: usize, number: u8| registers[index] = registers[index].max(number);
         match self.encoding {
             Encoding::Sparse => sparse::for_each(self.registers(), raise),

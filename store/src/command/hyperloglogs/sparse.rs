@@ -29,11 +29,11 @@ pub(super) struct SparseRun {
 
 /// The runs are not those of all registers.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Damaged;
+pub(super) struct CorruptRuns;
 
 /// What has become of a register.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Raised {
+pub(super) enum RaiseOutcome {
     /// It was not less.
     Same,
     Changed,
@@ -101,23 +101,23 @@ pub(super) fn empty() -> SmallVec<[u8; 6]> {
 /// # Errors
 ///
 /// If the runs do not end with the last register. The function was called for some of them.
-pub(super) fn for_each(bytes: &[u8], mut visit: impl FnMut(usize, u8)) -> Result<(), Damaged> {
+pub(super) fn for_each(bytes: &[u8], mut visit: impl FnMut(usize, u8)) -> Result<(), CorruptRuns> {
     let mut first = 0;
     for run in runs(bytes) {
         let next = first + run.len;
         if next > REGISTERS {
-            return Err(Damaged);
+            return Err(CorruptRuns);
         }
         if run.number > 0 {
             (first..next).for_each(|index| visit(index, run.number));
         }
         first = next;
     }
-    if first == REGISTERS { Ok(()) } else { Err(Damaged) }
+    if first == REGISTERS { Ok(()) } else { Err(CorruptRuns) }
 }
 
 /// Where a register lies.
-struct Found {
+struct RunPosition {
     /// Where the run before begins; that of the register itself if it is the first.
     before: usize,
     at: usize,
@@ -126,19 +126,19 @@ struct Found {
     run: SparseRun,
 }
 
-fn find(bytes: &[u8], index: usize) -> Result<Found, Damaged> {
+fn find(bytes: &[u8], index: usize) -> Result<RunPosition, CorruptRuns> {
     let (mut before, mut at, mut first) = (0, 0, 0);
     for run in runs(bytes) {
         if index < first + run.len {
             // A run that is cut off cannot be replaced.
             let is_whole = at + run.width() <= bytes.len();
-            return if is_whole { Ok(Found { before, at, first, run }) } else { Err(Damaged) };
+            return if is_whole { Ok(RunPosition { before, at, first, run }) } else { Err(CorruptRuns) };
         }
         before = at;
         at += run.width();
         first += run.len;
     }
-    Err(Damaged)
+    Err(CorruptRuns)
 }
 
 /// Sets a register to a number that is greater. The runs begin at `start`, and all bytes may be
@@ -149,13 +149,13 @@ pub(super) fn raise(
     index: usize,
     number: u8,
     limit: usize,
-) -> Result<Raised, Damaged> {
+) -> Result<RaiseOutcome, CorruptRuns> {
     if number > GREATEST {
-        return Ok(Raised::TooLarge);
+        return Ok(RaiseOutcome::TooLarge);
     }
-    let Found { before, at, first, run } = find(&bytes[start..], index)?;
+    let RunPosition { before, at, first, run } = find(&bytes[start..], index)?;
     if run.number >= number {
-        return Ok(Raised::Same);
+        return Ok(RaiseOutcome::Same);
     }
     let mut parts = SmallVec::new();
     let (left, right) = (index - first, first + run.len - 1 - index);
@@ -166,14 +166,14 @@ pub(super) fn raise(
     }
     // A wide run may be short, if another program has written it.
     if parts.len() > run.width() && bytes.len() + parts.len() - run.width() > limit {
-        return Ok(Raised::TooLarge);
+        return Ok(RaiseOutcome::TooLarge);
     }
     let at = start + at;
     bytes.splice(at..at + run.width(), parts);
     if !planted!("runs-not-united") {
         unite(bytes, start + before);
     }
-    Ok(Raised::Changed)
+    Ok(RaiseOutcome::Changed)
 }
 
 /// Unites runs of the same number, where a change may have made neighbors of them.
