@@ -70,8 +70,8 @@ impl Cell {
 
     /// Returns the cell of a score, which may be any number.
     fn of_score(score: f64) -> Self {
-        // A score that is no cell is converted as by x86's `cvttsd2si`: a negative one wraps around,
-        // and one that is too large is 0.
+        // A score that is no cell is converted as by x86's `cvttsd2si`: a negative one wraps
+        // around, and one that is too large is 0.
         let bits = match score {
             ..0.0 => score as i64 as u64,
             TOO_LARGE.. => 0,
