@@ -2,6 +2,7 @@
 
 use super::ahead::Ahead;
 use super::engine::Inner;
+use super::eviction::Sweep;
 use super::part::{Part, SendEarly};
 use super::plan::{Request, Shards};
 use super::serve::serve_in_order;
@@ -68,6 +69,8 @@ pub(super) struct Batch {
     pub(super) dependence: Dependence,
     /// Set if there is no memory for the next request.
     pub(super) lacks_memory: bool,
+    /// What is known of the shards, if keys are being evicted for the next request.
+    sweep: Option<Box<Sweep>>,
     then: Box<dyn Completion>,
 }
 
@@ -77,6 +80,8 @@ enum Turned {
     Done(Box<Batch>),
     /// Other tasks have their turn first.
     Paused(Box<Batch>),
+    /// Other tasks evict keys first.
+    Evicting(Box<Batch>, Box<Sweep>),
     /// The shards of the next request are not free.
     Refused(Box<Batch>, Option<&'static Command>, Shards),
     /// The next request was parked.
@@ -92,7 +97,8 @@ impl Batch {
     ) -> Box<Self> {
         let reply = Reply::with_room(session.protocol, requests.len() * BYTES_OF_REPLY);
         let dependence = Dependence::default();
-        Box::new(Self { inner, session, requests, next: 0, reply, dependence, lacks_memory: false, then })
+        let (next, lacks_memory, sweep) = (0, false, None);
+        Box::new(Self { inner, session, requests, next, reply, dependence, lacks_memory, sweep, then })
     }
 
     fn is_done(&self) -> bool {
@@ -119,6 +125,14 @@ impl Batch {
                     serve_in_order(&inner, turn.take_before_next(), Some(batch), cx);
                 }
             }
+            Turned::Evicting(mut batch, sweep) => {
+                turn.publish(&inner, &batch.session);
+                let then = move |sweep, cx: &mut Context| {
+                    batch.sweep = Some(sweep);
+                    batch.go_on(cx);
+                };
+                inner.go_on_after(sweep, then, cx);
+            }
             Turned::Refused(batch, command, shards) => {
                 turn.publish(&inner, &batch.session);
                 batch.spawn_on(command, shards, cx);
@@ -131,6 +145,7 @@ impl Batch {
     fn take_turn(mut self: Box<Self>, inner: &Arc<Inner>, turn: &mut Turn, cx: &mut Context) -> Turned {
         let mut ahead = Ahead::new(&inner.shards, &inner.layout, self.session.last_command);
         let end = self.next + MOST_REQUESTS;
+        let mut sweep = self.sweep.take();
         while self.next < end {
             if self.is_done() {
                 return Turned::Done(self);
@@ -140,8 +155,10 @@ impl Batch {
             if turn.try_read(inner, &known, &mut self, cx) {
                 continue;
             }
-            if turn.lacks_room() && !turn.make_room(inner, known.command, &mut self, cx) {
-                return Turned::Paused(self);
+            if turn.lacks_room()
+                && let Some(sweep) = turn.make_room(inner, known.command, &mut self, sweep.take(), cx)
+            {
+                return Turned::Evicting(self, sweep);
             }
             let args = self.requests.args(self.next);
             let request = Request::of(&inner.layout, &self.session, args, &known);

@@ -43,6 +43,8 @@ mod durable;
 #[expect(clippy::module_inception, reason = "the type of this name")]
 mod engine;
 mod eviction;
+#[cfg(test)]
+mod eviction_tests;
 mod load;
 mod part;
 mod plan;
