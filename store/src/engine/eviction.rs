@@ -97,8 +97,7 @@ impl Engine {
             is_saving: server.persistence.status().begun_at.is_some(),
         });
         if server.memory.room() < 0 && server.settings.eviction_order().is_some() {
-            let inner = inner.clone();
-            spawner.task(()).spawn(move |(), cx| inner.evict_until_room(Box::default(), cx));
+            inner.begin_to_evict(spawner);
         }
     }
 }
@@ -157,11 +156,25 @@ impl Inner {
         }
     }
 
+    /// Spawns a task that evicts keys. Returns false if the one before it has not ended.
+    pub(super) fn begin_to_evict<S: Spawner>(self: &Arc<Self>, spawner: S) -> bool {
+        // Relaxed, as below: only their number matters.
+        if self.is_evicting.swap(true, Ordering::Relaxed) {
+            return false;
+        }
+        let inner = self.clone();
+        spawner.task(()).spawn(move |(), cx| inner.evict_until_room(Box::default(), cx));
+        true
+    }
+
     /// Evicts keys until there is room, or none can go.
     fn evict_until_room(self: Arc<Self>, sweep: Box<Sweep>, cx: &mut Context) {
-        if let Room::Pending(sweep) = self.make_room(sweep, cx) {
-            let inner = self.clone();
-            self.go_on_after(sweep, move |sweep, cx| inner.evict_until_room(sweep, cx), cx);
+        match self.make_room(sweep, cx) {
+            Room::Pending(sweep) => {
+                let inner = self.clone();
+                self.go_on_after(sweep, move |sweep, cx| inner.evict_until_room(sweep, cx), cx);
+            }
+            Room::Made | Room::Lacking => self.is_evicting.store(false, Ordering::Relaxed),
         }
     }
 
@@ -200,6 +213,12 @@ impl Inner {
         {
             sweep.barren.clear();
         }
+    }
+
+    /// Returns by how many bytes a turn may let keys grow before it looks again: those of other
+    /// workers have their shares.
+    pub(super) fn share_of_room(&self) -> i64 {
+        self.server.memory.share(self.server.workers)
     }
 
     fn eviction_samples(&self) -> usize {
@@ -320,7 +339,7 @@ impl Sweep {
     }
 
     fn is_barren(&self, number: usize) -> bool {
-        self.barren.get(number).is_some_and(|is_barren| *is_barren)
+        self.barren.get(number).is_some_and(|is_barren| *is_barren) && !planted!("barren-shard-forgotten")
     }
 }
 
@@ -340,7 +359,7 @@ impl Turn {
             return None;
         }
         let room = inner.make_room(sweep.unwrap_or_default(), cx);
-        self.note_room(inner.server.memory.room());
+        self.note_room(inner);
         match room {
             Room::Made => None,
             Room::Lacking => {

@@ -3,6 +3,7 @@
 use super::Engine;
 use super::engine::Inner;
 use super::eviction::{Room, Sweep};
+use super::turn::Turn;
 use std::sync::Arc;
 use xtasking::{Context, Runtime};
 use xtasking_testing::eventually;
@@ -77,9 +78,23 @@ fn keys_of_the_only_shard_that_is_not_free_are_evicted_after_all() {
     let engine = store.engine.clone();
     store.holding(0, move |inner, cx| {
         engine.bound_memory(&*inner.runtime);
-        // The task of the timer finds the shard held.
+        // The task of the timer cannot end while the shard is held: it is the only one.
+        assert!(!inner.begin_to_evict(&*inner.runtime));
         let room = inner.make_room(Box::default(), cx);
         assert!(matches!(room, Room::Pending(_)), "{room:?}");
     });
     eventually("the keys are evicted", || memory.evicted() == 50);
+    eventually("the task ends", || store.inner().begin_to_evict(&store.rt));
+}
+
+#[test]
+fn tasks_share_the_room() {
+    let store = Store::new("noeviction", 0);
+    store.engine.client().run(["CONFIG", "SET", "maxmemory", "1mb"]).unwrap();
+    let (inner, room) = (store.inner(), store.engine.server().memory.room());
+    assert!((1_000_000..=1 << 20).contains(&room), "{room}");
+    let mut turns = [0, 1].map(|worker| Turn::new(&inner, worker));
+    assert!(turns.iter().all(|turn| !turn.lacks_room()));
+    turns.iter_mut().for_each(|turn| turn.note_growth(room / 2 + 1));
+    assert!(turns.iter().all(Turn::lacks_room));
 }

@@ -40,7 +40,7 @@ pub(super) struct Turn {
     is_put_off: bool,
     /// True once a setting was changed so that the shards are to be counted.
     is_count_due: bool,
-    /// The bytes by which keys might grow when it was last looked.
+    /// The bytes by which this turn might let keys grow when it was last looked.
     room: i64,
     /// Those by which they have grown since.
     grown: i64,
@@ -61,7 +61,7 @@ impl Turn {
             before_next: VecDeque::new(),
             is_put_off: false,
             is_count_due: false,
-            room: inner.server.memory.room(),
+            room: inner.share_of_room(),
             grown: 0,
         }
     }
@@ -82,7 +82,7 @@ impl Turn {
                 self.run(inner, HeldShards::None, command, batch);
                 if command.is_some_and(|command| command.name == "config|set") {
                     self.is_count_due = inner.apply_memory_settings();
-                    self.note_room(inner.server.memory.room());
+                    self.note_room(inner);
                 }
                 // It may have changed a setting, or have taken time.
                 self.now = inner.now();
@@ -217,15 +217,15 @@ impl Turn {
         self.is_count_due
     }
 
-    /// Returns true if keys have grown by more than there was room for.
+    /// Returns true if keys have grown by more than the turn's share of the room.
     #[inline]
     pub(super) fn lacks_room(&self) -> bool {
         self.grown > self.room
     }
 
-    /// Notes by how many bytes keys may grow from now on.
-    pub(super) fn note_room(&mut self, room: i64) {
-        (self.room, self.grown) = (room, 0);
+    /// Looks by how many bytes keys may grow from now on.
+    pub(super) fn note_room(&mut self, inner: &Inner) {
+        (self.room, self.grown) = (inner.share_of_room(), 0);
     }
 
     /// Notes by how many bytes keys have grown.

@@ -168,6 +168,15 @@ impl Memory {
         }
     }
 
+    /// Returns by how many bytes one of several workers may let keys grow before it looks again.
+    pub(crate) fn share(&self, workers: usize) -> i64 {
+        match self.room() {
+            i64::MAX => i64::MAX,
+            room if room > 0 && !planted!("room-unshared") => room / workers as i64,
+            room => room,
+        }
+    }
+
     /// Returns the room that is made when there is none.
     pub(crate) fn slack(&self) -> i64 {
         (self.limit.load(Ordering::Relaxed) / 256).min(MOST_SLACK)
