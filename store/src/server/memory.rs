@@ -185,6 +185,10 @@ impl Memory {
     /// Sets the limit. Returns true if the shards are to be counted, which they were not yet.
     pub(crate) fn set_limit(&self, limit: i64) -> bool {
         self.limit.store(limit, Ordering::Relaxed);
+        if limit == 0 {
+            // It is not measured any more.
+            self.excess.store(0, Ordering::Relaxed);
+        }
         limit > 0 && !self.is_counted.swap(true, Ordering::Relaxed)
     }
 
@@ -277,5 +281,7 @@ mod tests {
         assert_eq!(measure(1532, KnownMemory::default()), 0);
         // Evicting more would not make the process smaller.
         assert_eq!(measure(100_000, KnownMemory::default()), 400);
+        memory.set_limit(0);
+        assert_eq!(memory.excess(), 0);
     }
 }
