@@ -77,6 +77,8 @@ pub struct Effects {
     before: (u64, usize),
     /// What a snapshot is to begin for.
     snapshot: Option<SnapshotRequest>,
+    /// Set if settings were changed.
+    has_new_settings: bool,
 }
 
 impl Effects {
@@ -92,7 +94,17 @@ impl Effects {
 
     /// Returns true if nothing was noted since it was made or cleared.
     pub(crate) fn is_untouched(&self) -> bool {
-        self.changes == 0 && self.is_empty() && self.snapshot.is_none()
+        self.changes == 0 && self.is_empty() && self.snapshot.is_none() && !self.has_new_settings
+    }
+
+    /// Notes that settings were changed.
+    pub(super) fn note_settings(&mut self) {
+        self.has_new_settings = true;
+    }
+
+    /// Returns true if settings were changed.
+    pub(crate) fn has_new_settings(&self) -> bool {
+        self.has_new_settings
     }
 
     /// Asks for a snapshot, which the server has noted to begin.
@@ -175,6 +187,7 @@ impl Effects {
         self.events.clear();
         self.changes = 0;
         self.snapshot = None;
+        self.has_new_settings = false;
     }
 
     /// Returns true if there is nothing to tell.

@@ -5,7 +5,6 @@ use super::engine::Inner;
 use super::eviction::Sweep;
 use super::part::{Part, SendEarly};
 use super::plan::{Request, Shards};
-use super::serve::serve_in_order;
 use super::turn::Turn;
 use crate::command::Command;
 use crate::keyspace::HeldShards;
@@ -117,13 +116,7 @@ impl Batch {
             }
             Turned::Paused(batch) => {
                 turn.publish(&inner, &batch.session);
-                if turn.is_put_off() {
-                    inner.put_off(batch);
-                } else if turn.is_count_due() {
-                    inner.count_memory(&*inner.runtime, Some(batch));
-                } else {
-                    serve_in_order(&inner, turn.take_before_next(), Some(batch), cx);
-                }
+                turn.pass_on(&inner, Some(batch), cx);
             }
             Turned::Evicting(mut batch, sweep) => {
                 turn.publish(&inner, &batch.session);
@@ -146,6 +139,8 @@ impl Batch {
         let mut ahead = Ahead::new(&inner.shards, &inner.layout, self.session.last_command);
         let end = self.next + MOST_REQUESTS;
         let mut sweep = self.sweep.take();
+        // Of a request that was put off: there may be memory now.
+        self.lacks_memory = false;
         while self.next < end {
             if self.is_done() {
                 return Turned::Done(self);
@@ -211,10 +206,7 @@ impl Batch {
         if let Some(batch) = &batch {
             turn.publish(&inner, &batch.session);
         }
-        match batch {
-            Some(batch) if turn.is_put_off() => inner.put_off(batch),
-            batch => serve_in_order(&inner, turn.take_before_next(), batch, cx),
-        }
+        turn.pass_on(&inner, batch, cx);
     }
 
     /// Finishes the batch if all its requests are done, else lets a task go on.

@@ -150,6 +150,7 @@ impl<'v> Body<'v> {
             if let Some(request) = self.turn.effects.snapshot() {
                 self.turn.errands.push(Errand::Save { request, waits: None });
             }
+            self.turn.note_settings(self.turn.effects.has_new_settings());
             self.turn.effects.clear();
         }
         executed

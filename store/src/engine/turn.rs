@@ -6,7 +6,7 @@ use super::calls::Calls;
 use super::engine::Inner;
 use super::plan::{Place, Request, runs_now};
 use super::run::Body;
-use super::serve::{Errand, Serve, stop_waiting};
+use super::serve::{Errand, Serve, serve_in_order, stop_waiting};
 use crate::command::{Command, Effects, Run, caught, check_access, check_listening};
 use crate::keyspace::{AccessClock, Entry, HeldShards};
 use crate::session::Session;
@@ -38,6 +38,8 @@ pub(super) struct Turn {
     before_next: VecDeque<Serve>,
     /// True once the next request was put off, as too much waits to be written.
     is_put_off: bool,
+    /// True once settings were changed that are still to have their effect.
+    has_new_settings: bool,
     /// True once a setting was changed so that the shards are to be counted.
     is_count_due: bool,
     /// The bytes by which this turn might let keys grow when it was last looked.
@@ -60,6 +62,7 @@ impl Turn {
             hash: None,
             before_next: VecDeque::new(),
             is_put_off: false,
+            has_new_settings: false,
             is_count_due: false,
             room: inner.share_of_room(),
             grown: 0,
@@ -80,14 +83,8 @@ impl Turn {
         match &request.place {
             Place::Nowhere => {
                 self.run(inner, HeldShards::None, command, batch);
-                if command.is_some_and(|command| command.name == "config|set") {
-                    self.is_count_due = inner.apply_memory_settings();
-                    self.note_room(inner);
-                }
-                // It may have changed a setting, or have taken time.
+                // It may have taken time.
                 self.now = inner.now();
-                self.clock = inner.versions.clock();
-                self.effects = inner.effects();
                 true
             }
             &Place::Shard { number, writes, hash } => {
@@ -169,6 +166,9 @@ impl Turn {
     /// when this task ends.
     #[inline]
     pub(super) fn settle(&mut self, inner: &Arc<Inner>, cx: &mut Context) {
+        if self.has_new_settings {
+            self.apply_settings(inner);
+        }
         if !self.errands.is_empty() || !self.served.is_empty() {
             for errand in self.errands.drain(..) {
                 match errand {
@@ -194,6 +194,36 @@ impl Turn {
         }
     }
 
+    /// Notes whether a command has changed settings.
+    pub(super) fn note_settings(&mut self, are_new: bool) {
+        self.has_new_settings |= are_new;
+    }
+
+    /// Lets the settings that a command has changed have their effect.
+    #[cold]
+    fn apply_settings(&mut self, inner: &Inner) {
+        self.has_new_settings = false;
+        self.is_count_due |= inner.apply_memory_settings();
+        self.note_room(inner);
+        self.clock = inner.versions.clock();
+        self.effects = inner.effects();
+    }
+
+    /// Lets other tasks have their turn, and then the batch.
+    pub(super) fn pass_on(&mut self, inner: &Arc<Inner>, batch: Option<Box<Batch>>, cx: &mut Context) {
+        let next = self.take_before_next();
+        match batch {
+            Some(batch) if self.is_put_off => inner.put_off(batch),
+            batch if self.is_count_due && next.is_empty() => inner.count_memory(&*inner.runtime, batch),
+            batch => {
+                if self.is_count_due {
+                    inner.count_memory(&*inner.runtime, None);
+                }
+                serve_in_order(inner, next, batch, cx);
+            }
+        }
+    }
+
     pub(super) fn has_to_wait(&self) -> bool {
         !self.before_next.is_empty() || self.is_put_off || self.is_count_due
     }
@@ -207,14 +237,6 @@ impl Turn {
     #[cold]
     pub(super) fn put_off(&mut self) {
         self.is_put_off = true;
-    }
-
-    pub(super) fn is_put_off(&self) -> bool {
-        self.is_put_off
-    }
-
-    pub(super) fn is_count_due(&self) -> bool {
-        self.is_count_due
     }
 
     /// Returns true if keys have grown by more than the turn's share of the room.

@@ -186,6 +186,20 @@ fn a_lower_limit_holds_from_the_next_command_on() {
 }
 
 #[test]
+fn a_limit_that_a_transaction_sets_holds() {
+    for first in ["PING", "WATCH key:1"] {
+        let mut store = Store::new("noeviction", 0);
+        (0..100).for_each(|number| _ = store.run(&format!("SET key:{number} {}", text(100))));
+        // With a watched key, EXEC is a task on its shard.
+        for line in [first, "MULTI", "CONFIG SET maxmemory 1kb", "EXEC"] {
+            store.run(line);
+        }
+        assert!(store.counted() > 10_000, "{first}: {}", store.counted());
+        assert!(store.run("SET more 1").starts_with("-OOM"), "{first}");
+    }
+}
+
+#[test]
 fn memory_that_is_not_explained_counts_up_to_a_half() {
     let resident = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
     let source = resident.clone();

@@ -61,6 +61,7 @@ pub(super) fn set(call: &mut Call<'_, '_>) -> CommandResult {
         let set = call.server.settings.set(Settings::registry()[index].name, &value);
         debug_assert_eq!(set, Ok(()), "the value was checked");
     }
+    call.effects.note_settings();
     call.ok()
 }
 
