@@ -3,7 +3,7 @@
 use super::ahead::Ahead;
 use super::engine::Inner;
 use super::eviction::Sweep;
-use super::part::{Part, SendEarly};
+use super::part::{EarlyReplies, SendEarly};
 use super::plan::{Request, Shards};
 use super::turn::Turn;
 use crate::command::Command;
@@ -219,14 +219,14 @@ impl Batch {
     }
 
     /// Takes the replies so far, if they may be sent before the others.
-    pub(super) fn take_part(&mut self) -> Option<Part> {
+    pub(super) fn take_part(&mut self) -> Option<EarlyReplies> {
         if self.reply.is_empty() {
             return None;
         }
         let send = self.then.early()?;
         let rest = Reply::new(self.reply.protocol());
         let reply = std::mem::replace(&mut self.reply, rest);
-        Some(Part { reply, dependence: self.dependence, send })
+        Some(EarlyReplies { reply, dependence: self.dependence, send })
     }
 
     /// Passes the session and the replies on.

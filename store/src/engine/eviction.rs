@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use xtasking::Context;
 use xtasking::task::Spawner;
 
-/// The most attempts to evict a key in one task, so that it is not long.
+/// The attempts to evict a key that one task makes at most. Then another one goes on, after those
+/// that wait for the worker.
 const MOST_ATTEMPTS: usize = 1024;
 /// Before the first key is evicted there are this many times as many samples as later.
 const FIRST_SAMPLES: usize = 4;

@@ -2,9 +2,9 @@
 //!
 //! What counts is the memory of keys and values. Buffers of clients do not: they never evict keys.
 //! The count of bytes knows the sizes of an allocator, but not its fragmentation. So a timer
-//! compares it with the memory of the process. What that has beyond the count, and beyond all else
-//! that is known of, is the *excess*, which counts too. It is limited, as evicted keys may leave
-//! the process as large as it was: then it only does not grow.
+//! compares it with the memory of the process. What the process has beyond the count, and beyond
+//! all else that is known of, is the *excess*, which counts too. It counts up to half of the keys:
+//! a process may keep the memory of evicted keys, so to evict more would not make it smaller.
 
 use super::{Setting, Settings};
 use crate::keyspace::EvictionOrder;
@@ -18,7 +18,7 @@ pub(crate) type MemorySource = Box<dyn Fn() -> Option<u64> + Send + Sync>;
 pub struct Memory {
     /// The sum of all is the bytes of the keys. Workers use different ones, so that they do not
     /// contend.
-    lanes: [Lane; LANES],
+    lanes: [MemoryLane; LANES],
     /// In bytes; 0 if there is none.
     limit: AtomicI64,
     excess: AtomicI64,
@@ -35,7 +35,7 @@ pub struct Memory {
 
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Lane(AtomicI64);
+struct MemoryLane(AtomicI64);
 
 const LANES: usize = 16;
 

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 /// Counters of the whole server. Sessions use different ones of them, so that they do not contend.
 #[derive(Debug, Default)]
 pub struct Statistics {
-    lanes: [Lane; LANES],
+    lanes: [CounterLane; LANES],
     connections: AtomicU64,
     changes: AtomicU64,
 }
@@ -16,7 +16,7 @@ pub struct Statistics {
 /// A part of the counters, in cache lines of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Lane {
+struct CounterLane {
     /// In the order in which they were first called; a client calls few. A name may be there
     /// several times, as it is found by its address.
     commands: Mutex<Vec<(&'static str, CommandCounts)>>,
@@ -82,7 +82,7 @@ impl Statistics {
 
     /// Returns the counts of what happened to keys.
     pub fn keys(&self) -> KeyCounts {
-        let sum = |counter: fn(&Lane) -> &AtomicU64| {
+        let sum = |counter: fn(&CounterLane) -> &AtomicU64| {
             self.lanes.iter().map(|lane| counter(lane).load(Ordering::Relaxed)).sum()
         };
         let [hits, misses, expired] =
