@@ -2,9 +2,9 @@
 
 use super::ahead::Ahead;
 use super::engine::Inner;
-use super::eviction::Sweep;
 use super::part::{EarlyReplies, SendEarly};
 use super::plan::{Request, Shards};
+use super::sweep::Sweep;
 use super::turn::Turn;
 use crate::command::Command;
 use crate::keyspace::HeldShards;

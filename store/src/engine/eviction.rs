@@ -4,6 +4,7 @@ use super::Engine;
 use super::batch::Batch;
 use super::engine::Inner;
 use super::room::needs_room;
+use super::sweep::Sweep;
 use super::turn::Turn;
 use crate::command::Command;
 use crate::keyspace::{AccessClock, Candidate, CandidatePool, EvictionOrder, HeldShards, Keys, Shard};
@@ -27,15 +28,6 @@ pub(super) enum Room {
     Lacking,
     /// Another task is to go on with this.
     Pending(Box<Sweep>),
-}
-
-/// What is known of the shards as long as no candidate is found.
-#[derive(Debug, Default)]
-pub(super) struct Sweep {
-    /// For each shard, whether it had no candidate when it was last seen. Empty at first.
-    barren: Vec<bool>,
-    /// The shard that was not free, and may have the only candidates.
-    awaited: Option<usize>,
 }
 
 /// An attempt to evict a key.
@@ -189,7 +181,7 @@ impl Inner {
     where
         F: FnOnce(Box<Sweep>, &mut Context) + Send + 'static,
     {
-        let Some(number) = sweep.awaited.take() else {
+        let Some(number) = sweep.take_awaited() else {
             return cx.task(()).spawn(move |(), cx| then(sweep, cx));
         };
         let inner = self.clone();
@@ -212,7 +204,7 @@ impl Inner {
         if let Some(candidate) = pool.pop()
             && self.evict(HeldShards::written(number, shard), candidate, order, worker)
         {
-            sweep.barren.clear();
+            sweep.forget();
         }
     }
 
@@ -268,10 +260,10 @@ impl<'e> Eviction<'e> {
             match self.attempt(samples, cx) {
                 Attempt::Nothing => return self.end(|_| Room::Lacking),
                 Attempt::Busy(number) => {
-                    self.sweep.awaited = Some(number);
+                    self.sweep.wait_for(number);
                     return self.end(Room::Pending);
                 }
-                Attempt::Evicted => self.sweep.barren.clear(),
+                Attempt::Evicted => self.sweep.forget(),
                 Attempt::Missed => {}
             }
             samples = self.samples;
@@ -322,31 +314,9 @@ impl<'e> Eviction<'e> {
     }
 }
 
-impl Sweep {
-    /// Notes whether a shard has no candidate.
-    fn note(&mut self, number: usize, is_barren: bool, shards: usize) {
-        if is_barren {
-            self.barren.resize(shards, false);
-        }
-        if let Some(noted) = self.barren.get_mut(number) {
-            *noted = is_barren;
-        }
-    }
-
-    /// Returns the shard that was not free.
-    #[cfg(test)]
-    pub(super) fn awaited(&self) -> Option<usize> {
-        self.awaited
-    }
-
-    fn is_barren(&self, number: usize) -> bool {
-        self.barren.get(number).is_some_and(|is_barren| *is_barren) && !planted!("barren-shard-forgotten")
-    }
-}
-
 impl Turn {
-    /// Makes room for a command that takes memory. Returns what other tasks are to go on with before
-    /// it, if they are.
+    /// Makes room for a command that takes memory. If other tasks are to go on with that first,
+    /// returns what they need.
     #[cold]
     pub(super) fn make_room(
         &mut self,

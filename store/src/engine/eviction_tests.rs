@@ -2,7 +2,8 @@
 
 use super::Engine;
 use super::engine::Inner;
-use super::eviction::{Room, Sweep};
+use super::eviction::Room;
+use super::sweep::Sweep;
 use super::turn::Turn;
 use std::sync::Arc;
 use xtasking::{Context, Runtime};

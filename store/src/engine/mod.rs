@@ -17,6 +17,7 @@
 //! | `replay` | replays the log |
 //! | `load` | loads a file of Redis |
 //! | `eviction` | evicts keys when there is too little memory |
+//! | `sweep` | which shards may have a key to evict |
 //! | `room` | which commands are refused when none can go |
 //! | `snapshot` | takes snapshots |
 //! | `client` | [`Client`]: a session for threads that wait for replies |
@@ -55,6 +56,7 @@ mod serve;
 mod snapshot;
 #[cfg(test)]
 mod snapshot_tests;
+mod sweep;
 #[cfg(test)]
 mod tests;
 mod turn;
