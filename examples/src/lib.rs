@@ -38,6 +38,7 @@ pages! {
     hash_map: "docs/guide/hash-map.md";
     columns: "docs/guide/columns.md";
     store: "docs/guide/store.md";
+    store_embedding: "docs/guide/store-embedding.md";
     store_log: "docs/guide/store-log.md";
     store_memory: "docs/guide/store-memory.md";
     knowledge: "docs/guide/knowledge.md";

@@ -17,10 +17,16 @@ pub(super) fn run(command: &Command, call: &mut Call<'_, '_>) -> CommandResult {
         }
     }));
     caught.unwrap_or_else(|_| {
-        call.keys.select(database);
+        // COPY and MOVE also change a key of another database, after they have selected it.
+        let other = call.keys.database();
         if command.holds_alone() {
+            if other != database {
+                note_keys(command, call);
+            }
+            call.keys.select(database);
             note_keys(command, call);
         }
+        call.keys.select(database);
         Err(CommandError::PANICKED)
     })
 }
@@ -37,7 +43,8 @@ pub(crate) fn read(
     catch_unwind(AssertUnwindSafe(|| read(value, args, reply))).unwrap_or(Err(CommandError::PANICKED))
 }
 
-/// Notes what the keys of a command are now, as it was stopped halfway.
+/// Notes what the keys of a command are now in the database that is selected, as it was stopped
+/// halfway.
 fn note_keys(command: &Command, call: &mut Call<'_, '_>) {
     let (database, args) = (call.keys.database(), call.args);
     for position in command.keys.positions(args) {

@@ -145,14 +145,25 @@ impl Commands {
         database: usize,
         args: impl IntoIterator<Item = A>,
     ) {
-        let mut rest = &self.bytes[..];
-        let skipped = (0..index).all(|_| take_command(&mut rest).is_ok());
-        debug_assert!(skipped, "there are so many commands");
-        let at = self.bytes.len() - rest.len();
+        let at = self.offset(index);
         let mut inserted = Vec::new();
         put_command(&mut inserted, database, args);
         self.bytes.splice(at..at, inserted);
         self.len += 1;
+    }
+
+    /// Removes the commands from this index on.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.bytes.truncate(self.offset(len));
+        self.len = len;
+    }
+
+    /// Returns where the command of an index begins.
+    fn offset(&self, index: usize) -> usize {
+        let mut rest = &self.bytes[..];
+        let skipped = (0..index).all(|_| take_command(&mut rest).is_ok());
+        debug_assert!(skipped, "there are so many commands");
+        self.bytes.len() - rest.len()
     }
 
     /// Removes all commands, and keeps their memory.
@@ -165,6 +176,16 @@ impl Commands {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_commands_are_removed() {
+        let mut commands = Commands::default();
+        (0..3).for_each(|number| commands.push(number, ["SET", "key", "value"]));
+        commands.truncate(1);
+        assert_eq!((commands.len(), commands.iter().count()), (1, 1));
+        commands.push(7, ["DEL", "key"]);
+        assert_eq!(commands.iter().map(|(database, _)| database).collect::<Vec<_>>(), [0, 7]);
+    }
 
     fn shown(commands: &Commands) -> Vec<(usize, Vec<Vec<u8>>)> {
         let owned = |args: Vec<&[u8]>| args.into_iter().map(<[u8]>::to_vec).collect();

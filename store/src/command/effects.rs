@@ -79,6 +79,8 @@ pub struct Effects {
     ends_pause: bool,
     /// What a snapshot is to begin for.
     snapshot: Option<SnapshotRequest>,
+    /// Set if settings were changed.
+    has_new_settings: bool,
 }
 
 impl Effects {
@@ -94,7 +96,18 @@ impl Effects {
 
     /// Returns true if nothing was noted since it was made or cleared.
     pub(crate) fn is_untouched(&self) -> bool {
-        self.changes == 0 && self.is_empty() && self.snapshot.is_none() && !self.ends_pause
+        let is_told = self.snapshot.is_some() || self.ends_pause || self.has_new_settings;
+        self.changes == 0 && self.is_empty() && !is_told
+    }
+
+    /// Notes that settings were changed.
+    pub(super) fn note_settings(&mut self) {
+        self.has_new_settings = true;
+    }
+
+    /// Returns true if settings were changed.
+    pub(crate) fn has_new_settings(&self) -> bool {
+        self.has_new_settings
     }
 
     /// Asks for a snapshot, which the server has noted to begin.
@@ -188,6 +201,7 @@ impl Effects {
         self.changes = 0;
         self.snapshot = None;
         self.ends_pause = false;
+        self.has_new_settings = false;
     }
 
     /// Returns true if there is nothing to tell.

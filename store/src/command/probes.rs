@@ -7,6 +7,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::new("take", -3, take).flags(&[Flags::WRITE, Flags::BLOCKING]).keys(1, -2, 1),
     Command::new("taketo", 4, take_to).flags(&[Flags::WRITE, Flags::BLOCKING]).keys(1, 2, 1),
     Command::new("panic", -2, panic_halfway).flags(&[Flags::WRITE]).keys(1, -1, 1),
+    Command::new("panicin", 3, panic_elsewhere).flags(&[Flags::WRITE]).keys(1, 1, 1),
     Command::reading("panicread", 2, |_, _, _| panic!("a command that panics")),
 ];
 
@@ -39,6 +40,16 @@ fn take(call: &mut Call<'_, '_>) -> CommandResult {
 fn panic_halfway(call: &mut Call<'_, '_>) -> CommandResult {
     call.keys.put(call.args.at(1), Value::String(StringValue::new(b"half")));
     call.reply.simple("half");
+    panic!("a command that panics");
+}
+
+/// `PANICIN key database`: moves a key to another database, and panics before it says so.
+fn panic_elsewhere(call: &mut Call<'_, '_>) -> CommandResult {
+    let (key, other) = (call.args.at(1), call.database_arg(2)?);
+    if let Some(value) = call.keys.remove(key) {
+        call.keys.select(other);
+        call.keys.put(key, value);
+    }
     panic!("a command that panics");
 }
 

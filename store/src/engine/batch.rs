@@ -2,8 +2,9 @@
 
 use super::ahead::Ahead;
 use super::engine::Inner;
-use super::part::{Part, SendEarly};
+use super::part::{EarlyReplies, SendEarly};
 use super::plan::{Request, Shards};
+use super::sweep::Sweep;
 use super::turn::Turn;
 use crate::command::Command;
 use crate::keyspace::HeldShards;
@@ -68,6 +69,8 @@ pub(super) struct Batch {
     pub(super) dependence: Dependence,
     /// Set if there is no memory for the next request.
     pub(super) lacks_memory: bool,
+    /// What is known of the shards, if keys are being evicted for the next request.
+    sweep: Option<Box<Sweep>>,
     then: Box<dyn Completion>,
 }
 
@@ -77,6 +80,8 @@ enum Turned {
     Done(Box<Batch>),
     /// Other tasks have their turn first.
     Paused(Box<Batch>),
+    /// Other tasks evict keys first.
+    Evicting(Box<Batch>, Box<Sweep>),
     /// The shards of the next request are not free.
     Refused(Box<Batch>, Option<&'static Command>, Shards),
     /// The next request was parked.
@@ -93,7 +98,8 @@ impl Batch {
         let bytes = (requests.len() * BYTES_OF_REPLY).max(LEAST_BYTES);
         let reply = Reply::with_room(session.protocol, bytes);
         let dependence = Dependence::default();
-        Box::new(Self { inner, session, requests, next: 0, reply, dependence, lacks_memory: false, then })
+        let (next, lacks_memory, sweep) = (0, false, None);
+        Box::new(Self { inner, session, requests, next, reply, dependence, lacks_memory, sweep, then })
     }
 
     fn is_done(&self) -> bool {
@@ -114,6 +120,14 @@ impl Batch {
                 turn.publish(&inner, &batch);
                 turn.pass_on(&inner, Some(batch), cx);
             }
+            Turned::Evicting(mut batch, sweep) => {
+                turn.publish(&inner, &batch);
+                let then = move |sweep, cx: &mut Context| {
+                    batch.sweep = Some(sweep);
+                    batch.go_on(cx);
+                };
+                inner.go_on_after(sweep, then, cx);
+            }
             Turned::Refused(batch, command, shards) => {
                 turn.publish(&inner, &batch);
                 batch.spawn_on(command, shards, cx);
@@ -126,6 +140,9 @@ impl Batch {
     fn take_turn(mut self: Box<Self>, inner: &Arc<Inner>, turn: &mut Turn, cx: &mut Context) -> Turned {
         let mut ahead = Ahead::new(&inner.shards, &inner.layout, self.session.last_command);
         let end = self.next + MOST_REQUESTS;
+        let mut sweep = self.sweep.take();
+        // Of a request that was put off: there may be memory now.
+        self.lacks_memory = false;
         while self.next < end {
             if self.is_done() {
                 return Turned::Done(self);
@@ -135,8 +152,10 @@ impl Batch {
             if turn.try_read(inner, &known, &mut self, cx) {
                 continue;
             }
-            if turn.lacks_room() && !turn.make_room(inner, known.command, &mut self, cx) {
-                return Turned::Paused(self);
+            if turn.lacks_room()
+                && let Some(sweep) = turn.make_room(inner, known.command, &mut self, sweep.take(), cx)
+            {
+                return Turned::Evicting(self, sweep);
             }
             let args = self.requests.args(self.next);
             let request = Request::of(&inner.layout, &self.session, args, &known);
@@ -202,14 +221,14 @@ impl Batch {
     }
 
     /// Takes the replies so far, if they may be sent before the others.
-    pub(super) fn take_part(&mut self) -> Option<Part> {
+    pub(super) fn take_part(&mut self) -> Option<EarlyReplies> {
         if self.reply.is_empty() {
             return None;
         }
         let send = self.then.early()?;
         let rest = Reply::new(self.reply.protocol());
         let reply = std::mem::replace(&mut self.reply, rest);
-        Some(Part { reply, dependence: self.dependence, send })
+        Some(EarlyReplies { reply, dependence: self.dependence, send })
     }
 
     /// Passes the session and the replies on.

@@ -13,7 +13,7 @@ use crate::server::{
 };
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 use xtasking::Runtime;
@@ -235,6 +235,7 @@ impl Builder {
                 seed,
                 next_session: AtomicU64::new(1),
                 next_expiry: AtomicUsize::new(0),
+                is_evicting: AtomicBool::new(false),
             }),
         };
         engine.inner.apply_memory_settings();

@@ -3,7 +3,7 @@
 
 use super::batch::Batch;
 use super::engine::Inner;
-use super::part::Part;
+use super::part::EarlyReplies;
 use super::run::Body;
 use crate::command::{Command, CommandError, Effects, Flags, resolve};
 use crate::keyspace::Keys;
@@ -68,7 +68,7 @@ impl Inner {
 
 impl Inner {
     /// Sends replies, now or when the log has what they depend on.
-    pub(super) fn send_part(self: &Arc<Self>, part: Part, cx: &mut Context) {
+    pub(super) fn send_part(self: &Arc<Self>, part: EarlyReplies, cx: &mut Context) {
         self.go_on_when_logged(part.dependence, Box::new((self.clone(), part)), cx);
     }
 
@@ -133,9 +133,9 @@ impl Waiter for Batch {
     }
 }
 
-impl Waiter for (Arc<Inner>, Part) {
+impl Waiter for (Arc<Inner>, EarlyReplies) {
     fn go_on(self: Box<Self>, outcome: Outcome, cx: &mut Context) {
-        let (inner, Part { mut reply, send, .. }) = *self;
+        let (inner, EarlyReplies { mut reply, send, .. }) = *self;
         inner.answer(&mut reply, outcome);
         send(reply.into_bytes(), cx);
     }

@@ -12,7 +12,7 @@ use crate::server::{Server, Unblock};
 use crate::session::Session;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 use xtasking::task::{ReadOrWrite, Spawner};
 use xtasking::{Context, Object, Runtime, RuntimeHandle, Shared};
@@ -58,6 +58,8 @@ pub(super) struct Inner {
     pub(super) next_session: AtomicU64,
     /// The shard at which the next cycle of expiry begins.
     pub(super) next_expiry: AtomicUsize,
+    /// True while a task of the timer evicts keys.
+    pub(super) is_evicting: AtomicBool,
 }
 
 /// The entries of each database and shard that one cycle of expiry looks at.

@@ -4,6 +4,7 @@ use super::Engine;
 use super::batch::Batch;
 use super::engine::Inner;
 use super::room::needs_room;
+use super::sweep::Sweep;
 use super::turn::Turn;
 use crate::command::Command;
 use crate::keyspace::{AccessClock, Candidate, CandidatePool, EvictionOrder, HeldShards, Keys, Shard};
@@ -13,26 +14,29 @@ use std::sync::{Arc, Mutex, PoisonError};
 use xtasking::Context;
 use xtasking::task::Spawner;
 
-/// The most attempts to evict a key in one task, so that it is not long.
+/// The attempts to evict a key that one task makes at most. Then another one goes on, after those
+/// that wait for the worker.
 const MOST_ATTEMPTS: usize = 1024;
 /// Before the first key is evicted there are this many times as many samples as later.
 const FIRST_SAMPLES: usize = 4;
 
 /// Whether there is room for a command that takes memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Room {
     Made,
     /// No key can be evicted.
     Lacking,
-    /// Another task is to go on.
-    Pending,
+    /// Another task is to go on with this.
+    Pending(Box<Sweep>),
 }
 
 /// An attempt to evict a key.
 enum Attempt {
     Evicted,
-    /// A shard was not free, or the candidate was gone.
+    /// The candidate was gone, or its shard was not free.
     Missed,
+    /// The shards that were free have no candidate. This one was not, and may have some.
+    Busy(usize),
     /// There is no candidate in any shard.
     Nothing,
 }
@@ -45,6 +49,7 @@ struct Eviction<'e> {
     clock: AccessClock,
     now: u64,
     pool: CandidatePool,
+    sweep: Box<Sweep>,
     /// The shard to look at next.
     next: usize,
 }
@@ -85,8 +90,7 @@ impl Engine {
             is_saving: server.persistence.status().begun_at.is_some(),
         });
         if server.memory.room() < 0 && server.settings.eviction_order().is_some() {
-            let inner = inner.clone();
-            spawner.task(()).spawn(move |(), cx| _ = inner.make_room(cx));
+            inner.begin_to_evict(spawner);
         }
     }
 }
@@ -135,16 +139,83 @@ impl Inner {
     }
 
     /// Evicts keys until there is room. The task holds no shards.
-    pub(super) fn make_room(&self, cx: &mut Context) -> Room {
+    pub(super) fn make_room(&self, sweep: Box<Sweep>, cx: &mut Context) -> Room {
         if self.server.memory.room() >= 0 {
             return Room::Made;
         }
-        let Some(order) = self.server.settings.eviction_order() else { return Room::Lacking };
-        // Commands that write are refused, or put off.
-        if self.refuses_writes() || self.versions.read().is_crowded() {
-            return Room::Made;
+        match self.server.settings.eviction_order() {
+            None => Room::Lacking,
+            Some(order) => Eviction::new(self, order, sweep).run(cx),
         }
-        Eviction::new(self, order).run(cx)
+    }
+
+    /// Spawns a task that evicts keys. Returns false if the one before it has not ended.
+    pub(super) fn begin_to_evict<S: Spawner>(self: &Arc<Self>, spawner: S) -> bool {
+        // Relaxed, as below: only their number matters.
+        if self.is_evicting.swap(true, Ordering::Relaxed) {
+            return false;
+        }
+        let inner = self.clone();
+        spawner.task(()).spawn(move |(), cx| inner.evict_until_room(Box::default(), cx));
+        true
+    }
+
+    /// Evicts keys until there is room, or none can go.
+    fn evict_until_room(self: Arc<Self>, sweep: Box<Sweep>, cx: &mut Context) {
+        match self.make_room(sweep, cx) {
+            Room::Pending(sweep) => {
+                let inner = self.clone();
+                self.go_on_after(sweep, move |sweep, cx| inner.evict_until_room(sweep, cx), cx);
+            }
+            Room::Made | Room::Lacking => self.is_evicting.store(false, Ordering::Relaxed),
+        }
+    }
+
+    /// Returns true if commands that write are refused or put off, so that they need no room.
+    fn delays_writes(&self) -> bool {
+        self.refuses_writes() || self.versions.read().is_crowded()
+    }
+
+    /// Spawns a task that goes on, after one on the shard that the sweep awaits, if there is one.
+    pub(super) fn go_on_after<F>(self: &Arc<Self>, mut sweep: Box<Sweep>, then: F, cx: &mut Context)
+    where
+        F: FnOnce(Box<Sweep>, &mut Context) + Send + 'static,
+    {
+        let Some(number) = sweep.take_awaited() else {
+            return cx.task(()).spawn(move |(), cx| then(sweep, cx));
+        };
+        let inner = self.clone();
+        cx.task(self.shards[number].write()).spawn(move |shard, cx| {
+            inner.evict_of(number, shard, &mut sweep, cx.worker());
+            cx.task(()).spawn(move |(), cx| then(sweep, cx));
+        });
+    }
+
+    /// Evicts a key of a shard, or notes that none can be.
+    fn evict_of(&self, number: usize, shard: &mut Shard, sweep: &mut Sweep, worker: usize) {
+        let Some(order) = self.server.settings.eviction_order() else { return };
+        if self.server.memory.room() >= 0 || self.delays_writes() {
+            return;
+        }
+        let (samples, clock) = (self.eviction_samples(), self.versions.clock());
+        let mut pool = CandidatePool::default();
+        let offered = shard.offer_candidates(number, samples, order, clock, self.now(), &mut pool);
+        sweep.note(number, offered == 0, self.shards.len());
+        if let Some(candidate) = pool.pop()
+            && self.evict(HeldShards::written(number, shard), candidate, order, worker)
+        {
+            sweep.forget();
+        }
+    }
+
+    /// Returns by how many bytes a turn may let keys grow before it looks again: those of other
+    /// workers have their shares.
+    pub(super) fn share_of_room(&self) -> i64 {
+        self.server.memory.share(self.server.workers)
+    }
+
+    fn eviction_samples(&self) -> usize {
+        self.server.settings.number(Setting::MaxMemorySamples) as usize
     }
 
     /// Evicts a candidate whose shard the task holds.
@@ -165,16 +236,15 @@ impl Inner {
 }
 
 impl<'e> Eviction<'e> {
-    fn new(inner: &'e Inner, order: EvictionOrder) -> Self {
-        let clock = inner.versions.clock();
-        let samples = inner.server.settings.number(Setting::MaxMemorySamples) as usize;
+    fn new(inner: &'e Inner, order: EvictionOrder, sweep: Box<Sweep>) -> Self {
         Self {
             inner,
             order,
-            samples,
-            clock,
+            samples: inner.eviction_samples(),
+            clock: inner.versions.clock(),
             now: inner.now(),
             pool: CandidatePool::default(),
+            sweep,
             next: CandidatePool::random_below(inner.shards.len()),
         }
     }
@@ -184,21 +254,32 @@ impl<'e> Eviction<'e> {
         let slack = memory.slack();
         let mut samples = self.samples.saturating_mul(FIRST_SAMPLES);
         for _ in 0..MOST_ATTEMPTS {
-            if memory.room() >= slack {
+            if memory.room() >= slack || self.inner.delays_writes() {
                 return Room::Made;
             }
-            if let Attempt::Nothing = self.attempt(samples, cx) {
-                return if memory.room() >= 0 { Room::Made } else { Room::Lacking };
+            match self.attempt(samples, cx) {
+                Attempt::Nothing => return self.end(|_| Room::Lacking),
+                Attempt::Busy(number) => {
+                    self.sweep.wait_for(number);
+                    return self.end(Room::Pending);
+                }
+                Attempt::Evicted => self.sweep.forget(),
+                Attempt::Missed => {}
             }
             samples = self.samples;
         }
-        if memory.room() >= 0 { Room::Made } else { Room::Pending }
+        self.end(Room::Pending)
+    }
+
+    /// Returns what to do, unless there is room now.
+    fn end(self, lacking: impl FnOnce(Box<Sweep>) -> Room) -> Room {
+        if self.inner.server.memory.room() >= 0 { Room::Made } else { lacking(self.sweep) }
     }
 
     fn attempt(&mut self, samples: usize, cx: &mut Context) -> Attempt {
-        let are_all_free = self.look(samples, cx);
+        let busy = self.look(samples, cx);
         let Some(candidate) = self.pool.pop() else {
-            return if are_all_free { Attempt::Nothing } else { Attempt::Missed };
+            return busy.map_or(Attempt::Nothing, Attempt::Busy);
         };
         let (inner, order, number, worker) = (self.inner, self.order, candidate.shard, cx.worker());
         let evict = |shard: &mut _| inner.evict(HeldShards::written(number, shard), candidate, order, worker);
@@ -208,43 +289,55 @@ impl<'e> Eviction<'e> {
         }
     }
 
-    /// Looks at this many samples, or at all shards. Returns true if all that it came to were free.
-    fn look(&mut self, samples: usize, cx: &mut Context) -> bool {
-        let Self { inner, order, clock, now, pool, next, .. } = self;
-        let (mut offered, mut are_all_free) = (0, true);
-        for _ in 0..inner.shards.len() {
+    /// Looks at this many samples, or at all shards. Returns a shard that was not free, unless it
+    /// had no candidate before.
+    fn look(&mut self, samples: usize, cx: &mut Context) -> Option<usize> {
+        let Self { inner, order, clock, now, pool, sweep, next, .. } = self;
+        let (mut offered, mut busy, shards) = (0, None, inner.shards.len());
+        for _ in 0..shards {
             if offered >= samples {
                 break;
             }
             let number = *next;
-            *next = (number + 1) % inner.shards.len();
+            *next = (number + 1) % shards;
             let shard = cx.task(inner.shards[number].read());
             let most = samples - offered;
             let offer = |shard: &Shard| shard.offer_candidates(number, most, *order, *clock, *now, pool);
-            let looked = shard.try_call(offer);
-            are_all_free &= looked.is_ok();
-            offered += looked.unwrap_or(0);
+            if let Ok(found) = shard.try_call(offer) {
+                sweep.note(number, found == 0, shards);
+                offered += found;
+            } else if !sweep.is_barren(number) {
+                busy = Some(number);
+            }
         }
-        are_all_free
+        busy
     }
 }
 
 impl Turn {
-    /// Makes room for a command that takes memory. Returns false if it has to wait for that.
+    /// Makes room for a command that takes memory. If other tasks are to go on with that first,
+    /// returns what they need.
     #[cold]
     pub(super) fn make_room(
         &mut self,
         inner: &Inner,
         command: Option<&'static Command>,
         batch: &mut Batch,
+        sweep: Option<Box<Sweep>>,
         cx: &mut Context,
-    ) -> bool {
+    ) -> Option<Box<Sweep>> {
         if !command.is_some_and(|command| needs_room(command, &batch.session)) {
-            return true;
+            return None;
         }
-        let room = inner.make_room(cx);
-        self.note_room(inner.server.memory.room());
-        batch.lacks_memory = room == Room::Lacking;
-        room != Room::Pending
+        let room = inner.make_room(sweep.unwrap_or_default(), cx);
+        self.note_room(inner);
+        match room {
+            Room::Made => None,
+            Room::Lacking => {
+                batch.lacks_memory = true;
+                None
+            }
+            Room::Pending(sweep) => Some(sweep),
+        }
     }
 }

@@ -274,8 +274,23 @@ impl Inner {
         cx: &Context,
     ) -> Result<Skipped, RdbError> {
         let mut effects = Effects::new(self.server.log.get().is_some(), false);
-        let limits = self.server.settings.value_limits();
         let mut keys = Keys::new(&self.layout, &self.versions, HeldShards::written(number, shard));
+        let inserted = self.insert_all(&mut keys, parcel, now, &mut effects);
+        // Also after an error, for those before it.
+        self.record(cx.worker(), &effects, &mut keys);
+        self.count_growth(cx.worker(), &mut keys);
+        inserted
+    }
+
+    /// Inserts records, up to the first that is not accepted.
+    fn insert_all(
+        &self,
+        keys: &mut Keys<'_>,
+        parcel: &Parcel,
+        now: u64,
+        effects: &mut Effects,
+    ) -> Result<Skipped, RdbError> {
+        let limits = self.server.settings.value_limits();
         let (mut rest, mut skipped) = (&parcel.bytes[..], (0, 0));
         for head in &parcel.heads {
             let (key, others) = rest.split_at(head.key);
@@ -291,16 +306,16 @@ impl Inner {
                 continue;
             }
             keys.begin(head.database, now);
+            let effect = effects.commands.len();
             effects.restore(head.database, key, &value, head.expires_at);
             if !keys.insert_new(key, value, head.expires_at) {
+                effects.commands.truncate(effect);
                 return Err(RdbError::new(head.offset, RdbErrorKind::DuplicateKey(key.into())));
             }
             if let Some(idle) = head.idle_seconds {
                 keys.set_idle_seconds(key, idle);
             }
         }
-        self.record(cx.worker(), &effects, &mut keys);
-        self.count_growth(cx.worker(), &mut keys);
         Ok(skipped)
     }
 }

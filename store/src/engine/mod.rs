@@ -19,6 +19,7 @@
 //! | `replay` | replays the log |
 //! | `load` | loads a file of Redis |
 //! | `eviction` | evicts keys when there is too little memory |
+//! | `sweep` | which shards may have a key to evict |
 //! | `room` | which commands are refused when none can go |
 //! | `snapshot` | takes snapshots |
 //! | `client` | [`Client`]: a session for threads that wait for replies |
@@ -45,6 +46,8 @@ mod durable;
 #[expect(clippy::module_inception, reason = "the type of this name")]
 mod engine;
 mod eviction;
+#[cfg(test)]
+mod eviction_tests;
 mod load;
 mod part;
 mod pausing;
@@ -56,6 +59,7 @@ mod serve;
 mod snapshot;
 #[cfg(test)]
 mod snapshot_tests;
+mod sweep;
 #[cfg(test)]
 mod tests;
 mod timing;

@@ -9,15 +9,15 @@ use xtasking::Context;
 pub type SendEarly = Box<dyn FnOnce(Vec<u8>, &mut Context) + Send>;
 
 /// Replies of a batch before its end.
-pub(super) struct Part {
+pub(super) struct EarlyReplies {
     pub(super) reply: Reply,
     /// What the replies depend on in the log.
     pub(super) dependence: Dependence,
     pub(super) send: SendEarly,
 }
 
-impl fmt::Debug for Part {
+impl fmt::Debug for EarlyReplies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Part").field("bytes", &self.reply.len()).finish_non_exhaustive()
+        f.debug_struct("EarlyReplies").field("bytes", &self.reply.len()).finish_non_exhaustive()
     }
 }

@@ -184,6 +184,7 @@ impl<'v> Body<'v> {
             if self.turn.effects.ends_pause() {
                 self.turn.errands.push(Errand::EndPause);
             }
+            self.turn.note_settings(self.turn.effects.has_new_settings());
             self.turn.effects.clear();
         }
         executed

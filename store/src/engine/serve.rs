@@ -3,7 +3,7 @@
 use super::batch::Batch;
 use super::blocked::Parked;
 use super::engine::Inner;
-use super::part::Part;
+use super::part::EarlyReplies;
 use super::plan::{Shards, normalize};
 use super::run::Body;
 use super::turn::Turn;
@@ -25,7 +25,7 @@ pub(super) enum Errand {
     /// Take a snapshot, and end the wait of the session that has asked for it, if it waits.
     Save { request: SnapshotRequest, waits: Option<Waiting> },
     /// Send what a session that waits has of its replies.
-    Send(Part),
+    Send(EarlyReplies),
     /// End the pause that CLIENT UNPAUSE ends.
     EndPause,
     /// Take a session off the list of a key.

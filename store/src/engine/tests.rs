@@ -329,6 +329,23 @@ fn a_command_that_panics_gets_an_error_and_its_changes_are_replayed() {
 }
 
 #[test]
+fn a_command_that_panics_in_another_database_is_replayed_in_both() {
+    silence_tasks();
+    on_each(settings(), |setting| {
+        let store = Store::new(setting, 4);
+        let mut client = store.engine.client();
+        assert_eq!(run(&mut client, "SET a 1"), "+OK\\r\\n");
+        assert!(run(&mut client, "PANICIN a 2").starts_with("-ERR internal error"));
+        assert_eq!(run(&mut client, "EXISTS a"), ":0\\r\\n");
+        let effects = std::mem::take(&mut *store.effects.lock().unwrap());
+        let beginnings =
+            effects.iter().map(|effect| effect.splitn(4, ' ').take(3).collect::<Vec<_>>().join(" "));
+        let expected = ["0: SET a", "2: DEL a", "2: RESTORE a", "0: DEL a"];
+        assert_eq!(beginnings.collect::<Vec<_>>(), expected);
+    });
+}
+
+#[test]
 fn a_session_that_is_gone_does_not_wait() {
     on_each(settings(), |setting| {
         let store = Store::new(setting, 4);

@@ -40,7 +40,11 @@ pub(super) struct Turn {
     before_next: VecDeque<Serve>,
     /// Why the next request does not run now.
     delay: Option<Delay>,
-    /// The bytes by which keys might grow when it was last looked.
+    /// True once settings were changed that are still to have their effect.
+    has_new_settings: bool,
+    /// True once a setting was changed so that the shards are to be counted.
+    is_count_due: bool,
+    /// The bytes by which this turn might let keys grow when it was last looked.
     room: i64,
     /// Those by which they have grown since.
     grown: i64,
@@ -53,8 +57,6 @@ pub(super) enum Delay {
     PutOff,
     /// CLIENT PAUSE holds it.
     Paused,
-    /// A setting was changed so that the shards are to be counted before.
-    Count,
 }
 
 impl Turn {
@@ -72,7 +74,9 @@ impl Turn {
             hash: None,
             before_next: VecDeque::new(),
             delay: None,
-            room: inner.server.memory.room(),
+            has_new_settings: false,
+            is_count_due: false,
+            room: inner.share_of_room(),
             grown: 0,
         }
     }
@@ -91,16 +95,8 @@ impl Turn {
         match &request.place {
             Place::Nowhere => {
                 self.run(inner, HeldShards::None, command, batch);
-                if command.is_some_and(|command| command.name == "config|set") {
-                    if inner.apply_memory_settings() {
-                        self.delay(Delay::Count);
-                    }
-                    self.note_room(inner.server.memory.room());
-                }
-                // It may have changed a setting, or have taken time.
+                // It may have taken time.
                 self.now = inner.now();
-                self.clock = inner.versions.clock();
-                self.effects = inner.effects();
                 true
             }
             &Place::Shard { number, writes, hash } => {
@@ -186,6 +182,9 @@ impl Turn {
     /// when this task ends.
     #[inline]
     pub(super) fn settle(&mut self, inner: &Arc<Inner>, cx: &mut Context) {
+        if self.has_new_settings {
+            self.apply_settings(inner);
+        }
         if !self.errands.is_empty() || !self.served.is_empty() {
             for errand in self.errands.drain(..) {
                 match errand {
@@ -212,8 +211,39 @@ impl Turn {
         }
     }
 
+    /// Notes whether a command has changed settings.
+    pub(super) fn note_settings(&mut self, are_new: bool) {
+        self.has_new_settings |= are_new;
+    }
+
+    /// Lets the settings that a command has changed have their effect.
+    #[cold]
+    fn apply_settings(&mut self, inner: &Inner) {
+        self.has_new_settings = false;
+        self.is_count_due |= inner.apply_memory_settings();
+        self.note_room(inner);
+        self.clock = inner.versions.clock();
+        self.effects = inner.effects();
+    }
+
+    /// Lets other tasks have their turn, and then the batch.
+    pub(super) fn pass_on(&mut self, inner: &Arc<Inner>, batch: Option<Box<Batch>>, cx: &mut Context) {
+        let next = self.take_before_next();
+        match (self.delay, batch) {
+            (Some(Delay::PutOff), Some(batch)) => inner.put_off(batch),
+            (Some(Delay::Paused), Some(batch)) => inner.hold(batch, cx),
+            (_, batch) if self.is_count_due && next.is_empty() => inner.count_memory(&*inner.runtime, batch),
+            (_, batch) => {
+                if self.is_count_due {
+                    inner.count_memory(&*inner.runtime, None);
+                }
+                serve_in_order(inner, next, batch, cx);
+            }
+        }
+    }
+
     pub(super) fn has_to_wait(&self) -> bool {
-        !self.before_next.is_empty() || self.delay.is_some()
+        !self.before_next.is_empty() || self.delay.is_some() || self.is_count_due
     }
 
     /// Takes the errands that come before the session's next request.
@@ -227,25 +257,15 @@ impl Turn {
         self.delay = Some(why);
     }
 
-    /// Lets a batch whose turn is over go on: when its next request may run.
-    pub(super) fn pass_on(&mut self, inner: &Arc<Inner>, batch: Option<Box<Batch>>, cx: &mut Context) {
-        match (self.delay, batch) {
-            (Some(Delay::PutOff), Some(batch)) => inner.put_off(batch),
-            (Some(Delay::Paused), Some(batch)) => inner.hold(batch, cx),
-            (Some(Delay::Count), Some(batch)) => inner.count_memory(&*inner.runtime, Some(batch)),
-            (_, batch) => serve_in_order(inner, self.take_before_next(), batch, cx),
-        }
-    }
-
-    /// Returns true if keys have grown by more than there was room for.
+    /// Returns true if keys have grown by more than the turn's share of the room.
     #[inline]
     pub(super) fn lacks_room(&self) -> bool {
         self.grown > self.room
     }
 
-    /// Notes by how many bytes keys may grow from now on.
-    pub(super) fn note_room(&mut self, room: i64) {
-        (self.room, self.grown) = (room, 0);
+    /// Looks by how many bytes keys may grow from now on.
+    pub(super) fn note_room(&mut self, inner: &Inner) {
+        (self.room, self.grown) = (inner.share_of_room(), 0);
     }
 
     /// Notes by how many bytes keys have grown.

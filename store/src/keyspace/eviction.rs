@@ -8,8 +8,6 @@ use super::{AccessClock, Entry, Keys, Shard};
 
 /// Candidates that are kept.
 const MOST_CANDIDATES: usize = 16;
-/// The entries of a table that are looked at for samples, as those without expiry do not count.
-const MOST_ENTRIES: usize = 256;
 
 /// Which entries are evicted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,9 +106,7 @@ impl Shard {
             if part.table.len() == 0 || order.is_volatile() && part.table.expiring() == 0 {
                 continue;
             }
-            // If few of them expire, some are found at last.
-            let most = MOST_ENTRIES.max(part.table.len() / part.table.expiring().max(1));
-            let entries = part.table.iter_from(random()).take(most);
+            let entries = part.table.iter_from(random(), order.is_volatile());
             let ranked = entries.filter_map(|entry| Some((order.rank(entry, clock, now)?, entry)));
             for (rank, entry) in ranked.take(samples) {
                 pool.offer(rank, number, database, entry);

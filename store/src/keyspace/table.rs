@@ -35,6 +35,8 @@ struct Segment {
     version: u32,
     /// The bits of the order that all entries here have in common.
     depth: u8,
+    /// The entries that have an expiry.
+    expiring: u32,
     entries: Buckets,
 }
 
@@ -102,11 +104,14 @@ impl Table {
 
     /// Sets or removes the expiry of an entry. Returns false if there is none of this key.
     pub(crate) fn set_expiry(&mut self, hash: u64, key: &[u8], expires_at: Option<u64>) -> bool {
-        let Some(entry) = self.find_mut(hash, key) else { return false };
+        let Some(segment) = self.segment_mut(hash) else { return false };
+        let place = segment.entries.find(tag(hash), key);
+        let Some(entry) = place.and_then(|place| segment.entries.at_mut(place)) else { return false };
         let had_one = entry.expires_at().is_some();
         entry.set_expires_at(expires_at);
-        self.expiring -= usize::from(had_one);
-        self.expiring += usize::from(expires_at.is_some());
+        let has_one = expires_at.is_some();
+        segment.expiring = segment.expiring - u32::from(had_one) + u32::from(has_one);
+        self.expiring = self.expiring - usize::from(had_one) + usize::from(has_one);
         true
     }
 
@@ -166,11 +171,12 @@ impl Table {
         hasher: impl Fn(&[u8]) -> u64,
     ) -> &mut Entry {
         self.len += 1;
-        self.expiring += usize::from(entry.expires_at().is_some());
+        let expires = entry.expires_at().is_some();
+        self.expiring += usize::from(expires);
         entry.set_tag(tag(hash));
         if self.directory.is_empty() {
             self.directory.push(0);
-            self.segments.push(Segment { version, depth: 0, entries: Buckets::default() });
+            self.segments.push(Segment { version, depth: 0, expiring: 0, entries: Buckets::default() });
         }
         let at = loop {
             let at = self.directory[prefix(order(hash), self.depth)] as usize;
@@ -184,7 +190,8 @@ impl Table {
             }
             self.split(at, order(hash), &hasher);
         };
-        let entries = &mut self.segments[at].entries;
+        let Segment { entries, expiring, .. } = &mut self.segments[at];
+        *expiring += u32::from(expires);
         let place = entries.insert(entry);
         entries.at_mut(place).expect("it was inserted there")
     }
@@ -203,8 +210,9 @@ impl Table {
         let (upper, lower): (Vec<Entry>, Vec<Entry>) = entries.partition(bit);
         let [lower, upper] = [lower, upper].map(|half| {
             let mut entries = Buckets::with_room(half.len() + 1);
+            let expiring = half.iter().filter(|entry| entry.expires_at().is_some()).count() as u32;
             half.into_iter().for_each(|entry| _ = entries.insert(entry));
-            Segment { version, depth, entries }
+            Segment { version, depth, expiring, entries }
         });
         self.segments[at] = lower;
         let new = u32::try_from(self.segments.len()).expect("there are at most 2 to the 24th segments");
@@ -219,11 +227,13 @@ impl Table {
 
     /// Removes the entry of a key.
     pub(crate) fn remove(&mut self, hash: u64, key: &[u8]) -> Option<Entry> {
-        let entries = &mut self.segment_mut(hash)?.entries;
+        let Segment { entries, expiring, .. } = self.segment_mut(hash)?;
         let place = entries.find(tag(hash), key)?;
         let entry = entries.remove(place)?;
+        let expires = entry.expires_at().is_some();
+        *expiring -= u32::from(expires);
         self.len -= 1;
-        self.expiring -= usize::from(entry.expires_at().is_some());
+        self.expiring -= usize::from(expires);
         Some(entry)
     }
 
@@ -256,12 +266,14 @@ impl Table {
     }
 
     /// Iterates over all entries, from a random place on and round to it. Neighbours have nothing
-    /// to do with each other, as their hashes decide where they are.
-    pub(crate) fn iter_from(&self, random: u64) -> impl Iterator<Item = &Entry> {
+    /// to do with each other, as their hashes decide where they are. If only those that expire are
+    /// wanted, segments without any are skipped.
+    pub(crate) fn iter_from(&self, random: u64, only_expiring: bool) -> impl Iterator<Item = &Entry> {
         let segments = self.segments.len();
         let first = (random as usize).checked_rem(segments).unwrap_or(0);
         let around = (first..segments).chain(0..first).map(|at| &self.segments[at]);
-        around.flat_map(move |segment| segment.entries.iter_from((random >> 32) as usize))
+        let wanted = around.filter(move |segment| !only_expiring || segment.expiring > 0);
+        wanted.flat_map(move |segment| segment.entries.iter_from((random >> 32) as usize))
     }
 
     /// Returns an entry chosen by a random number, each about as likely as the others.
@@ -311,6 +323,33 @@ mod tests {
         }
         assert_eq!(table.len(), 10_000);
         assert_eq!(table.iter().count(), 10_000);
+    }
+
+    #[test]
+    fn the_few_entries_that_expire_are_found() {
+        let layout = Layout::new(1, 5);
+        let mut table = Table::default();
+        (0..5000).for_each(|number| insert(&mut table, &layout, number));
+        let expiring = |table: &Table, random| {
+            let expires = |entry: &&Entry| entry.expires_at().is_some();
+            let entries = table.iter_from(random, true).filter(expires);
+            let mut keys: Vec<_> = entries.map(|entry| entry.key().to_vec()).collect();
+            keys.sort();
+            keys
+        };
+        assert_eq!(table.iter_from(1, true).count(), 0);
+        for number in [17, 4711] {
+            assert!(table.set_expiry(layout.hash(&key(number)), &key(number), Some(1)));
+        }
+        // Segments are split meanwhile.
+        (5000..20_000).for_each(|number| insert(&mut table, &layout, number));
+        for random in (0..200).map(|number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15)) {
+            assert_eq!(expiring(&table, random), [key(17), key(4711)]);
+        }
+        assert!(table.set_expiry(layout.hash(&key(17)), &key(17), None));
+        table.remove(layout.hash(&key(4711)), &key(4711));
+        assert_eq!(table.iter_from(1, true).count(), 0);
+        assert!(table.segments.iter().all(|segment| segment.expiring == 0));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A connection, from its first byte to its end.
 
 use super::connections::Connections;
-use super::parts::{End, Parts};
+use super::parts::{LastReplies, Parts};
 use crate::engine::{Completion, Engine, Finished, SendEarly};
 use crate::resp::{Limits, Parser, ProtocolError, Reply};
 use crate::server::{ClientMemory, Setting, Unblock};
@@ -47,6 +47,8 @@ pub(super) struct Connection<S: Source> {
     heard_at: u64,
     /// The connection ends once all replies are sent.
     is_ending: bool,
+    /// The bytes of the requests under way.
+    under_way: usize,
     /// The bytes of its buffers that the server knows of.
     noted: usize,
 }
@@ -67,6 +69,7 @@ impl<S: Socket> Connection<S> {
             parts: Parts::default(),
             unread: Ready::default(),
             is_ending: false,
+            under_way: 0,
             noted: 0,
             engine,
             connections,
@@ -152,6 +155,7 @@ impl<S: Socket> Connection<S> {
             unsent: self.io.unsent(),
             ..ClientMemory::default()
         };
+        self.under_way = requests.memory();
         let (runtime, connection) = (cx.handle(), Some(this.clone()));
         let way_back = WayBack { runtime, connection, error: error.clone(), parts: 0 };
         let Some(finished) = self.engine.run(cx, session, requests, way_back) else { return false };
@@ -167,7 +171,7 @@ impl<S: Socket> Connection<S> {
                 self.reply(&replies, cx);
             }
         }
-        let Some(End { finished, error, .. }) = self.parts.take_end() else { return };
+        let Some(LastReplies { finished, error, .. }) = self.parts.take_end() else { return };
         self.take_back(finished, error, cx);
         if self.advance(this, cx) == Handled::Partly {
             self.go_on(this, cx);
@@ -178,6 +182,7 @@ impl<S: Socket> Connection<S> {
     fn take_back(&mut self, finished: Finished, error: Option<ProtocolError>, cx: &mut Context) {
         let Finished { session, mut replies, requests, .. } = finished;
         self.parser.recycle(requests);
+        self.under_way = 0;
         if let Some(error) = error {
             let mut reply = Reply::new(session.protocol);
             reply.error(error.text());
@@ -186,6 +191,7 @@ impl<S: Socket> Connection<S> {
         self.is_ending |= session.is_closing;
         self.session = Some(session);
         if self.io.is_closed() {
+            self.note_buffers();
             return self.leave(cx);
         }
         self.reply(&replies, cx);
@@ -241,10 +247,11 @@ impl<S: Socket> Connection<S> {
 
     /// Tells the server how large its buffers are, if they are: they are not the memory of keys.
     fn note_buffers(&mut self) {
-        let bytes = match self.io.is_closed() {
+        let own = match self.io.is_closed() {
             true => 0,
             false => self.parser.input().capacity() + self.io.output().capacity(),
         };
+        let bytes = own + self.under_way;
         let noted = bytes - bytes % NOTED_STEP;
         if noted != self.noted {
             self.engine.server().memory.add_buffers(noted as i64 - self.noted as i64);
@@ -294,6 +301,8 @@ impl<S: Socket> Connection<S> {
         self.engine.server().clients.close(self.id);
         self.engine.server().channels.forget(self.id);
         self.engine.server().end_monitor(self.id);
+        self.under_way = 0;
+        self.note_buffers();
         self.close(cx);
     }
 }
@@ -315,7 +324,7 @@ impl<S: Socket> Completion for WayBack<S> {
         let Some(connection) = self.connection.take() else { return };
         let (this, error, parts) = (connection.clone(), self.error.take(), self.parts);
         cx.task(connection.write()).spawn(move |connection, cx| {
-            connection.parts.put_end(End { finished, error, parts });
+            connection.parts.put_end(LastReplies { finished, error, parts });
             connection.take_parts(&this, cx);
         });
     }

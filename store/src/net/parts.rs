@@ -4,8 +4,8 @@ use crate::engine::Finished;
 use crate::resp::ProtocolError;
 use std::collections::BTreeMap;
 
-/// The end of requests: their last replies.
-pub(super) struct End {
+/// The last replies to requests, with their session.
+pub(super) struct LastReplies {
     pub(super) finished: Finished,
     /// What was wrong with the bytes after the requests.
     pub(super) error: Option<ProtocolError>,
@@ -20,7 +20,7 @@ pub(super) struct Parts {
     taken: u64,
     /// Parts that have come before earlier ones.
     early: BTreeMap<u64, Vec<u8>>,
-    end: Option<End>,
+    end: Option<LastReplies>,
 }
 
 impl Parts {
@@ -28,7 +28,7 @@ impl Parts {
         self.early.insert(number, replies);
     }
 
-    pub(super) fn put_end(&mut self, end: End) {
+    pub(super) fn put_end(&mut self, end: LastReplies) {
         self.end = Some(end);
     }
 
@@ -40,7 +40,7 @@ impl Parts {
     }
 
     /// Takes the end, if it has come and all parts were taken. The next requests begin anew.
-    pub(super) fn take_end(&mut self) -> Option<End> {
+    pub(super) fn take_end(&mut self) -> Option<LastReplies> {
         let end = self.end.take_if(|end| end.parts == self.taken)?;
         self.taken = 0;
         Some(end)

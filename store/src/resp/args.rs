@@ -26,6 +26,13 @@ impl Requests {
         Self { buffer, ranges, ends }
     }
 
+    /// Returns how many bytes of memory it has.
+    #[cfg(feature = "net")]
+    pub(crate) fn memory(&self) -> usize {
+        let (ranges, ends) = (self.ranges.capacity(), self.ends.capacity());
+        self.buffer.capacity() + ranges * size_of::<Range<usize>>() + ends * size_of::<usize>()
+    }
+
     /// Returns the memory: the buffer, the ranges of arguments, and their number at each request's
     /// end.
     pub(super) fn into_parts(self) -> (Vec<u8>, Vec<Range<usize>>, Vec<usize>) {

@@ -2,9 +2,9 @@
 //!
 //! What counts is the memory of keys and values. Buffers of clients do not: they never evict keys.
 //! The count of bytes knows the sizes of an allocator, but not its fragmentation. So a timer
-//! compares it with the memory of the process. What that has beyond the count, and beyond all else
-//! that is known of, is the *excess*, which counts too. It is limited, as evicted keys may leave
-//! the process as large as it was: then it only does not grow.
+//! compares it with the memory of the process. What the process has beyond the count, and beyond
+//! all else that is known of, is the *excess*, which counts too. It counts up to half of the keys:
+//! a process may keep the memory of evicted keys, so to evict more would not make it smaller.
 
 use super::{Setting, Settings};
 use crate::keyspace::EvictionOrder;
@@ -18,7 +18,7 @@ pub(crate) type MemorySource = Box<dyn Fn() -> Option<u64> + Send + Sync>;
 pub struct Memory {
     /// The sum of all is the bytes of the keys. Workers use different ones, so that they do not
     /// contend.
-    lanes: [Lane; LANES],
+    lanes: [MemoryLane; LANES],
     /// In bytes; 0 if there is none.
     limit: AtomicI64,
     excess: AtomicI64,
@@ -35,7 +35,7 @@ pub struct Memory {
 
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Lane(AtomicI64);
+struct MemoryLane(AtomicI64);
 
 const LANES: usize = 16;
 
@@ -168,6 +168,15 @@ impl Memory {
         }
     }
 
+    /// Returns by how many bytes one of several workers may let keys grow before it looks again.
+    pub(crate) fn share(&self, workers: usize) -> i64 {
+        match self.room() {
+            i64::MAX => i64::MAX,
+            room if room > 0 && !planted!("room-unshared") => room / workers as i64,
+            room => room,
+        }
+    }
+
     /// Returns the room that is made when there is none.
     pub(crate) fn slack(&self) -> i64 {
         (self.limit.load(Ordering::Relaxed) / 256).min(MOST_SLACK)
@@ -176,6 +185,10 @@ impl Memory {
     /// Sets the limit. Returns true if the shards are to be counted, which they were not yet.
     pub(crate) fn set_limit(&self, limit: i64) -> bool {
         self.limit.store(limit, Ordering::Relaxed);
+        if limit == 0 {
+            // It is not measured any more.
+            self.excess.store(0, Ordering::Relaxed);
+        }
         limit > 0 && !self.is_counted.swap(true, Ordering::Relaxed)
     }
 
@@ -268,5 +281,7 @@ mod tests {
         assert_eq!(measure(1532, KnownMemory::default()), 0);
         // Evicting more would not make the process smaller.
         assert_eq!(measure(100_000, KnownMemory::default()), 400);
+        memory.set_limit(0);
+        assert_eq!(memory.excess(), 0);
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Counters of the whole server. Sessions use different ones of them, so that they do not contend.
 #[derive(Debug, Default)]
 pub struct Statistics {
-    lanes: [Lane; LANES],
+    lanes: [CounterLane; LANES],
     connections: AtomicU64,
     changes: AtomicU64,
 }
@@ -17,7 +17,7 @@ pub struct Statistics {
 /// A part of the counters, in cache lines of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Lane {
+struct CounterLane {
     /// In the order in which they were first called; a client calls few. A name may be there
     /// several times, as it is found by its address.
     commands: Mutex<Vec<CommandEntry>>,
@@ -118,7 +118,7 @@ impl CommandEntry {
 }
 
 impl Statistics {
-    fn lane(&self, session: u64) -> &Lane {
+    fn lane(&self, session: u64) -> &CounterLane {
         &self.lanes[session as usize % LANES]
     }
 
@@ -164,7 +164,7 @@ impl Statistics {
 
     /// Returns the counts of what happened to keys.
     pub fn keys(&self) -> KeyCounts {
-        let sum = |counter: fn(&Lane) -> &AtomicU64| {
+        let sum = |counter: fn(&CounterLane) -> &AtomicU64| {
             self.lanes.iter().map(|lane| counter(lane).load(Ordering::Relaxed)).sum()
         };
         let [hits, misses, expired] =

@@ -154,9 +154,7 @@ impl PackedList {
             self.bytes.drain(..self.start);
             self.start = 0;
         }
-        if self.bytes.len() < self.bytes.capacity() / 4 {
-            self.bytes.shrink_to(self.bytes.len() * 2);
-        }
+        self.shrink();
     }
 
     /// Returns the entry at `index`.
@@ -175,6 +173,7 @@ impl PackedList {
         let bytes = self.bytes.split_off(self.start + offset);
         let rest = Self { bytes, start: 0, len: self.len - index };
         self.len = index;
+        self.shrink();
         rest
     }
 
@@ -232,6 +231,13 @@ impl PackedList {
         }
     }
 
+    /// Gives memory back if little of it is used.
+    fn shrink(&mut self) {
+        if self.bytes.len() < self.bytes.capacity() / 4 {
+            self.bytes.shrink_to(self.bytes.len() * 2);
+        }
+    }
+
     /// Makes the gap before the entries at least `least` bytes wide, and a quarter of them.
     fn widen_gap(&mut self, least: usize) {
         let gap = least.max(self.byte_len() / 4);
@@ -255,6 +261,9 @@ impl PackedList {
             self.bytes.drain(offset + new..offset + old);
         }
         write_entry(&mut self.bytes[offset..offset + new], data);
+        if new < old {
+            self.shrink();
+        }
     }
 }
 

@@ -41,3 +41,26 @@ fn large_buffers_of_clients_evict_nothing() {
     assert!(memory().excess() > 0);
     eventually("keys are evicted", || memory().counted() + memory().excess() <= memory().limit());
 }
+
+/// A request that waits has the buffer in which it came.
+#[test]
+fn requests_under_way_are_buffers_of_clients() {
+    let _watched = watchdog();
+    let rt = Runtime::builder().workers(2).build().unwrap();
+    let mut service = Service::start(builder("noeviction", 0), &rt);
+    let address = service.listen("127.0.0.1:0").unwrap()[0];
+    let mut client = service.engine().client();
+    let mut sender = TcpStream::connect(address).unwrap();
+    sender
+        .write_all(format!("*3\r\n$5\r\nBLPOP\r\n$1000000\r\n{}\r\n$1\r\n0\r\n", text(1_000_000)).as_bytes())
+        .unwrap();
+    eventually("it waits", || run(&mut client, "INFO clients").contains("blocked_clients:1"));
+    // The worker notes the buffers after it has let the request wait.
+    for _ in 0..100 {
+        rt.task(()).submit(|(), _| ()).join().unwrap();
+    }
+    let buffers = || service.engine().server().memory.buffers();
+    eventually("the buffer is known", || buffers() >= 1_000_000 - (64 << 10));
+    drop(sender);
+    eventually("the buffer is gone", || buffers() == 0);
+}

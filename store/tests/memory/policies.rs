@@ -2,6 +2,7 @@
 
 use super::{BEGIN, KIB, Store, builder, text};
 use std::sync::atomic::Ordering;
+use xtasking_store::resp::Requests;
 
 const EVICTING: &[&str] = &[
     "allkeys-lru",
@@ -55,6 +56,27 @@ fn pipelines_and_collections_stay_within_the_limit() {
     }
     store.run("FLUSHALL");
     assert_eq!(store.counted(), 0);
+}
+
+/// Each task knows only a share of the room, as it looks again only when it has used that.
+#[test]
+fn pipelines_of_several_clients_stay_within_the_limit() {
+    let rt = xtasking::Runtime::builder().workers(4).build().unwrap();
+    let limit = 1024 * KIB;
+    let engine = builder("noeviction", limit).build(&rt);
+    std::thread::scope(|scope| {
+        let add = |client: usize| {
+            let mut requests = Requests::default();
+            let line = |number| format!("SET {client}:{number} {}", text(5000));
+            (0..200).for_each(|number| requests.push(line(number).split(' ')));
+            engine.client().run_all(requests).unwrap();
+        };
+        let threads: Vec<_> = (0..4).map(|client| scope.spawn(move || add(client))).collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+    // Others may have used their shares since a task has looked.
+    let counted = engine.server().memory.counted();
+    assert!((limit - 10 * KIB..limit * 2).contains(&counted), "{counted}");
 }
 
 #[test]
@@ -161,6 +183,20 @@ fn a_lower_limit_holds_from_the_next_command_on() {
     let before = store.counted();
     assert_eq!(store.run("SET last one"), "+OK\r\n");
     assert!(store.counted() > before, "it is counted on");
+}
+
+#[test]
+fn a_limit_that_a_transaction_sets_holds() {
+    for first in ["PING", "WATCH key:1"] {
+        let mut store = Store::new("noeviction", 0);
+        (0..100).for_each(|number| _ = store.run(&format!("SET key:{number} {}", text(100))));
+        // With a watched key, EXEC is a task on its shard.
+        for line in [first, "MULTI", "CONFIG SET maxmemory 1kb", "EXEC"] {
+            store.run(line);
+        }
+        assert!(store.counted() > 10_000, "{first}: {}", store.counted());
+        assert!(store.run("SET more 1").starts_with("-OOM"), "{first}");
+    }
 }
 
 #[test]

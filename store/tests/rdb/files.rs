@@ -117,6 +117,18 @@ fn keys_that_have_expired_are_left_out() {
     assert_eq!(client.line("PEXPIRETIME b"), b":9000\r\n");
 }
 
+/// What comes before the error is loaded, and counted.
+#[test]
+fn what_is_loaded_before_an_error_is_counted() {
+    let rt = runtime();
+    let engine = Engine::builder().shards(1).setting("maxmemory", "1gb").build(&rt);
+    load(&engine, &file(0, &[("a", None), ("b", None), ("a", None)])).unwrap_err();
+    let counted = engine.server().memory.counted();
+    assert!(counted > 0);
+    assert_eq!(engine.client().line("DEL b"), b":1\r\n");
+    assert_eq!(engine.server().memory.counted(), counted / 2);
+}
+
 #[test]
 fn what_cannot_be_loaded_is_refused() {
     let rt = runtime();

@@ -62,6 +62,7 @@ pub(super) fn set(call: &mut Call<'_, '_>) -> CommandResult {
         debug_assert_eq!(set, Ok(()), "the value was checked");
     }
     call.server.heed_settings();
+    call.effects.note_settings();
     call.ok()
 }
 

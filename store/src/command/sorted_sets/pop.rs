@@ -9,12 +9,12 @@ use crate::value::{SortedSet, ValueRef};
 
 /// An end of a sorted set.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum Extreme {
     Min,
     Max,
 }
 
-impl End {
+impl Extreme {
     fn parse(arg: &[u8]) -> Option<Self> {
         match arg {
             arg if arg.eq_ignore_ascii_case(b"min") => Some(Self::Min),
@@ -39,7 +39,7 @@ fn len(value: ValueRef<'_>) -> Result<usize, CommandError> {
 
 /// Removes members from an end, as many as there are at most, and writes them: pairs, or one after
 /// the other.
-fn pop_members(call: &mut Call<'_, '_>, end: End, key: &[u8], count: usize, is_nested: bool) {
+fn pop_members(call: &mut Call<'_, '_>, end: Extreme, key: &[u8], count: usize, is_nested: bool) {
     let set = call.keys.get_mut(key).and_then(|value| value.as_sorted_set_mut().ok());
     let Some(set) = set.filter(|_| count > 0) else { return };
     let mut write = |(member, score): (&[u8], f64)| {
@@ -50,12 +50,12 @@ fn pop_members(call: &mut Call<'_, '_>, end: End, key: &[u8], count: usize, is_n
         call.reply.double(score);
     };
     let ranks = match end {
-        End::Min => 0..count.min(set.len()),
-        End::Max => set.len().saturating_sub(count)..set.len(),
+        Extreme::Min => 0..count.min(set.len()),
+        Extreme::Max => set.len().saturating_sub(count)..set.len(),
     };
     match end {
-        End::Min => set.range(ranks.clone()).for_each(&mut write),
-        End::Max => set.range(ranks.clone()).rev().for_each(&mut write),
+        Extreme::Min => set.range(ranks.clone()).for_each(&mut write),
+        Extreme::Max => set.range(ranks.clone()).rev().for_each(&mut write),
     }
     set.remove_range(ranks);
     let is_empty = set.is_empty();
@@ -63,14 +63,14 @@ fn pop_members(call: &mut Call<'_, '_>, end: End, key: &[u8], count: usize, is_n
 }
 
 pub(super) fn zpopmin(call: &mut Call<'_, '_>) -> CommandResult {
-    pop(call, End::Min)
+    pop(call, Extreme::Min)
 }
 
 pub(super) fn zpopmax(call: &mut Call<'_, '_>) -> CommandResult {
-    pop(call, End::Max)
+    pop(call, Extreme::Max)
 }
 
-fn pop(call: &mut Call<'_, '_>, end: End) -> CommandResult {
+fn pop(call: &mut Call<'_, '_>, end: Extreme) -> CommandResult {
     let key = call.args.at(1);
     if call.args.len() > 3 {
         return Err(CommandError::SYNTAX);
@@ -84,7 +84,7 @@ fn pop(call: &mut Call<'_, '_>, end: End) -> CommandResult {
 }
 
 pub(super) fn zmpop(call: &mut Call<'_, '_>) -> CommandResult {
-    let pop = MultiPop::parse(call.args, 1, End::parse)?;
+    let pop = MultiPop::parse(call.args, 1, Extreme::parse)?;
     if !pop_first(call, &pop)? {
         call.reply.null_array();
     }
@@ -92,14 +92,14 @@ pub(super) fn zmpop(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 pub(super) fn bzmpop(call: &mut Call<'_, '_>) -> CommandResult {
-    let pop = MultiPop::parse(call.args, 2, End::parse)?;
+    let pop = MultiPop::parse(call.args, 2, Extreme::parse)?;
     let deadline = operands::deadline(call, call.args.at(1))?;
     if pop_first(call, &pop)? { call.done() } else { Ok(wait(pop.keys, deadline)) }
 }
 
 /// Pops from the first of several sets, and writes its key and the members. Returns false, and
 /// writes nothing, if there is none.
-fn pop_first(call: &mut Call<'_, '_>, pop: &MultiPop<'_, End>) -> Result<bool, CommandError> {
+fn pop_first(call: &mut Call<'_, '_>, pop: &MultiPop<'_, Extreme>) -> Result<bool, CommandError> {
     let Some((key, len)) = first_of(call, pop.keys, len)? else { return Ok(false) };
     let count = pop.count.min(len);
     call.reply.array(2);
@@ -111,14 +111,14 @@ fn pop_first(call: &mut Call<'_, '_>, pop: &MultiPop<'_, End>) -> Result<bool, C
 }
 
 pub(super) fn bzpopmin(call: &mut Call<'_, '_>) -> CommandResult {
-    blocking_pop(call, End::Min)
+    blocking_pop(call, Extreme::Min)
 }
 
 pub(super) fn bzpopmax(call: &mut Call<'_, '_>) -> CommandResult {
-    blocking_pop(call, End::Max)
+    blocking_pop(call, Extreme::Max)
 }
 
-fn blocking_pop(call: &mut Call<'_, '_>, end: End) -> CommandResult {
+fn blocking_pop(call: &mut Call<'_, '_>, end: Extreme) -> CommandResult {
     let last = call.args.len() - 1;
     let keys = call.args.skip(1).take(last - 1);
     let deadline = operands::deadline(call, call.args.at(last))?;

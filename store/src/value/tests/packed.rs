@@ -85,3 +85,14 @@ fn lengths_of_all_widths_are_read_from_both_ends() {
         assert_eq!(packed.iter().next_back(), Some(b"after".as_slice()));
     }
 }
+
+#[test]
+fn memory_is_given_back_when_entries_become_smaller() {
+    let mut list: PackedList = [&[1; 10_000][..], &[2; 100]].into_iter().collect();
+    list.replace(0, b"small");
+    assert!(list.memory() < 500, "{}", list.memory());
+    assert_eq!(list.iter().collect::<Vec<_>>(), [&b"small"[..], &[2; 100]]);
+    let mut list: PackedList = [&[1; 100][..], &[2; 10_000]].into_iter().collect();
+    assert_eq!(list.split_off(1).len(), 1);
+    assert!(list.memory() < 500, "{}", list.memory());
+}

@@ -1,0 +1,101 @@
+//! Keys evicted while some shards are not free.
+
+use super::Engine;
+use super::engine::Inner;
+use super::eviction::Room;
+use super::sweep::Sweep;
+use super::turn::Turn;
+use std::sync::Arc;
+use xtasking::{Context, Runtime};
+use xtasking_testing::eventually;
+
+/// A store of two shards beyond its limit.
+struct Store {
+    rt: Runtime,
+    engine: Engine,
+}
+
+impl Store {
+    fn new(policy: &str, keys: usize) -> Self {
+        let rt = Runtime::builder().workers(2).build().unwrap();
+        let builder = Engine::builder().shards(2).process_memory(|| None);
+        let engine = builder.setting("maxmemory-policy", policy).build(&rt);
+        let mut client = engine.client();
+        for number in 0..keys {
+            client.run(["SET", &format!("key:{number}"), "value"]).unwrap();
+        }
+        client.run(["CONFIG", "SET", "maxmemory", "1"]).unwrap();
+        Self { rt, engine }
+    }
+
+    fn inner(&self) -> Arc<Inner> {
+        self.engine.inner.clone()
+    }
+
+    /// Calls a function in a task that holds a shard.
+    fn holding<R: Send + 'static>(
+        &self,
+        shard: usize,
+        call: impl FnOnce(&Arc<Inner>, &mut Context) -> R + Send + 'static,
+    ) -> R {
+        let inner = self.inner();
+        let task = self.rt.task(self.engine.inner.shards[shard].write());
+        task.submit(move |_, cx| call(&inner, cx)).join().unwrap()
+    }
+
+    /// Makes room while a shard is not free.
+    fn make_room_without(&self, shard: usize, sweep: Box<Sweep>) -> Room {
+        self.holding(shard, move |inner, cx| inner.make_room(sweep, cx))
+    }
+}
+
+#[test]
+fn a_shard_without_candidates_is_waited_for_once() {
+    let store = Store::new("volatile-lru", 20);
+    let room = store.make_room_without(0, Box::default());
+    let Room::Pending(sweep) = room else { panic!("{room:?}") };
+    assert_eq!(sweep.awaited(), Some(0));
+    let (promise, handle) = store.rt.promise();
+    let inner = store.inner();
+    let task = store.rt.task(());
+    task.spawn(move |(), cx| inner.go_on_after(sweep, move |sweep, _| promise.fulfil(sweep), cx));
+    let sweep = handle.join().unwrap();
+    // Both were seen: it does not matter that one of them is not free again.
+    let room = store.make_room_without(1, sweep);
+    assert!(matches!(room, Room::Lacking), "{room:?}");
+}
+
+#[test]
+fn keys_of_the_only_shard_that_is_not_free_are_evicted_after_all() {
+    let store = Store::new("allkeys-lru", 0);
+    let memory = &store.engine.server().memory;
+    let mut client = store.engine.client();
+    client.run(["CONFIG", "SET", "maxmemory", "1gb"]).unwrap();
+    let keys = (0..).map(|number: u32| number.to_string());
+    for key in keys.filter(|key| store.engine.inner.layout.shard(key.as_bytes()) == 0).take(50) {
+        client.run(["SET", &key, "value"]).unwrap();
+    }
+    client.run(["CONFIG", "SET", "maxmemory", "1"]).unwrap();
+    let engine = store.engine.clone();
+    store.holding(0, move |inner, cx| {
+        engine.bound_memory(&*inner.runtime);
+        // The task of the timer cannot end while the shard is held: it is the only one.
+        assert!(!inner.begin_to_evict(&*inner.runtime));
+        let room = inner.make_room(Box::default(), cx);
+        assert!(matches!(room, Room::Pending(_)), "{room:?}");
+    });
+    eventually("the keys are evicted", || memory.evicted() == 50);
+    eventually("the task ends", || store.inner().begin_to_evict(&store.rt));
+}
+
+#[test]
+fn tasks_share_the_room() {
+    let store = Store::new("noeviction", 0);
+    store.engine.client().run(["CONFIG", "SET", "maxmemory", "1mb"]).unwrap();
+    let (inner, room) = (store.inner(), store.engine.server().memory.room());
+    assert!((1_000_000..=1 << 20).contains(&room), "{room}");
+    let mut turns = [0, 1].map(|worker| Turn::new(&inner, worker));
+    assert!(turns.iter().all(|turn| !turn.lacks_room()));
+    turns.iter_mut().for_each(|turn| turn.note_growth(room / 2 + 1));
+    assert!(turns.iter().all(Turn::lacks_room));
+}
