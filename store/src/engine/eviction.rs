@@ -89,7 +89,7 @@ impl Engine {
             log_backlog: server.log.get().map_or(0, |log| log.backlog()),
             is_saving: server.persistence.status().begun_at.is_some(),
         });
-        if server.memory.room() < 0 && server.settings.eviction_order().is_some() {
+        if server.memory.room() < 0 && server.settings.eviction_order().is_some() && !self.inner.is_paused() {
             inner.begin_to_evict(spawner);
         }
     }
@@ -138,9 +138,10 @@ impl Inner {
         growth
     }
 
-    /// Evicts keys until there is room. The task holds no shards.
+    /// Evicts keys until there is room. The task holds no shards. While CLIENT PAUSE is in force
+    /// nothing is evicted, and nothing is refused for want of room.
     pub(super) fn make_room(&self, sweep: Box<Sweep>, cx: &mut Context) -> Room {
-        if self.server.memory.room() >= 0 {
+        if self.server.memory.room() >= 0 || self.is_paused() {
             return Room::Made;
         }
         match self.server.settings.eviction_order() {
@@ -173,7 +174,7 @@ impl Inner {
 
     /// Returns true if commands that write are refused or put off, so that they need no room.
     fn delays_writes(&self) -> bool {
-        self.refuses_writes() || self.versions.read().is_crowded()
+        self.refuses_writes() || self.versions.read().is_crowded() || self.is_paused()
     }
 
     /// Spawns a task that goes on, after one on the shard that the sweep awaits, if there is one.
@@ -220,6 +221,10 @@ impl Inner {
 
     /// Evicts a candidate whose shard the task holds.
     fn evict(&self, held: HeldShards<'_>, candidate: Candidate, order: EvictionOrder, worker: usize) -> bool {
+        // Inside of the shard: a pause begins before or after.
+        if self.is_paused() {
+            return false;
+        }
         let mut keys = Keys::new(&self.layout, &self.versions, held);
         let database = candidate.database;
         keys.begin(database, self.now());

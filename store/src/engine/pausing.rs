@@ -22,6 +22,11 @@ fn writes(command: &Command, session: &Session) -> bool {
 }
 
 impl Inner {
+    /// Returns true while CLIENT PAUSE is in force.
+    pub(super) fn is_paused(&self) -> bool {
+        self.server.has_pause() && self.server.held(self.now()).is_some()
+    }
+
     /// Returns true if a request has to wait, as CLIENT PAUSE is in force.
     #[cold]
     pub(super) fn is_held(&self, command: &Command, session: &Session, now: u64) -> bool {
@@ -36,8 +41,7 @@ impl Inner {
     pub(super) fn hold(&self, mut batch: Box<Batch>, cx: &mut Context) {
         let mut paused = self.blocked.held();
         // Inside of the lock: the end of the pause, or of the session, comes before or after.
-        let is_held = self.server.has_pause() && self.server.held(self.now()).is_some();
-        if is_held && batch.session.client.begin_hold() {
+        if self.is_paused() && batch.session.client.begin_hold() {
             return paused.push(batch);
         }
         drop(paused);

@@ -244,3 +244,23 @@ fn accesses_are_counted_under_lfu_alone() {
     assert_eq!(store.run("OBJECT FREQ copy"), ":77\r\n");
     assert!(store.time.load(Ordering::SeqCst) > BEGIN);
 }
+
+#[test]
+fn nothing_is_evicted_during_a_pause() {
+    let mut store = Store::new("allkeys-random", 0);
+    (0..200).for_each(|number| _ = store.run(&format!("SET key:{number} {}", text(100))));
+    store.run("CLIENT PAUSE 100000 WRITE");
+    store.run("CONFIG SET maxmemory 4kb");
+    store.engine.bound_memory(&store.rt);
+    let (promise, handle) = store.rt.promise();
+    let requests = Requests::one(["SET", "more", "1"]);
+    let session = store.engine.session("");
+    store.engine.submit(&store.rt, session, requests, move |finished, _| promise.fulfil(finished));
+    while !store.run("INFO clients").contains("blocked_clients:1\r") {}
+    assert_eq!(store.evicted(), 0);
+    store.run("CLIENT UNPAUSE");
+    let finished = handle.join().unwrap();
+    assert_eq!(finished.replies, b"+OK\r\n");
+    store.engine.close(&store.rt, finished.session);
+    assert!(store.evicted() > 0);
+}
