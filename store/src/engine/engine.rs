@@ -127,6 +127,7 @@ impl Engine {
         if !session.watched.is_empty() {
             // Else nothing would run.
             session.is_closing = false;
+            session.is_leaving = true;
             self.submit(spawner, session, Requests::one(["UNWATCH"]), |_, _| {});
         }
     }

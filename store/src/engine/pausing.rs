@@ -30,6 +30,9 @@ impl Inner {
     /// Returns true if a request has to wait, as CLIENT PAUSE is in force.
     #[cold]
     pub(super) fn is_held(&self, command: &Command, session: &Session, now: u64) -> bool {
+        if session.is_leaving {
+            return false;
+        }
         match self.server.held(now) {
             None => false,
             Some(Held::All) => true,

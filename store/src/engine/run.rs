@@ -121,6 +121,8 @@ impl<'v> Body<'v> {
                 queue(command, session, args, reply);
                 None
             }
+            // It is neither counted nor measured.
+            Ok(command) if session.is_leaving => self.execute(command, batch, None).block,
             Ok(command) => {
                 self.turn.last_command = Some(command.name);
                 self.turn.begin_request(command);

@@ -464,8 +464,28 @@ fn a_session_that_quits_watches_no_keys_any_more() {
     requests.push(["QUIT"]);
     assert_eq!(client.run_all(requests).unwrap(), b"+OK\r\n+OK\r\n");
     drop(client);
-    eventually("the key is watched by none", || {
+    wait_for_no_guests(&rt, &engine);
+}
+
+/// Waits until the first shard has no guests in the first database.
+fn wait_for_no_guests(rt: &Runtime, engine: &Engine) {
+    eventually("the keys are watched by none", || {
         let shard = rt.task(engine.inner.shards[0].read());
         shard.submit(|shard, _| !shard.has_guests(0)).join().unwrap()
     });
+}
+
+#[test]
+fn a_session_that_is_killed_during_a_pause_watches_no_keys_any_more() {
+    let rt = Runtime::builder().workers(2).build().unwrap();
+    let engine = Engine::builder().shards(1).databases(1).build(&rt);
+    let (mut watcher, mut client) = (engine.client(), engine.client());
+    run(&mut watcher, "WATCH key");
+    run(&mut client, "CLIENT PAUSE 100000000");
+    engine.unblock(&rt, watcher.id().unwrap(), Unblock::Close);
+    drop(watcher);
+    wait_for_no_guests(&rt, &engine);
+    engine.inner.end_pause(&rt);
+    let calls = run(&mut client, "INFO commandstats");
+    assert!(calls.contains("cmdstat_watch:") && !calls.contains("unwatch"), "{calls}");
 }

@@ -28,6 +28,8 @@ pub struct Session {
     pub(crate) watched: Vec<WatchedKey>,
     /// True if the connection is to be closed after the replies.
     pub is_closing: bool,
+    /// True once the session was closed: what it still runs is of the engine's own.
+    pub(crate) is_leaving: bool,
     /// Which replies the client wants.
     pub(crate) replies: Replies,
     /// What it listens to.
@@ -91,6 +93,7 @@ impl Session {
             transaction: None,
             watched: Vec::new(),
             is_closing: false,
+            is_leaving: false,
             replies: Replies::On,
             subscriptions: Subscriptions::default(),
             is_monitoring: false,

@@ -20,7 +20,7 @@ pub(super) fn monitor(call: &mut Call<'_, '_>) -> CommandResult {
 /// Shows a request that has run to the sessions that follow.
 #[inline]
 pub(crate) fn show(call: &Call<'_, '_>, command: &Command) {
-    if call.server.attention.has(Reason::MONITORED) {
+    if call.server.attention.has(Reason::MONITORED) && !call.session.is_leaving {
         show_to_all(call, command);
     }
 }
