@@ -121,6 +121,20 @@ fn replies_before_a_wait_are_sent_at_once() {
 }
 
 #[test]
+fn replies_before_a_held_request_are_sent_at_once() {
+    let _watched = watchdog();
+    let (_rt, _service, address) = start(2);
+    let mut client = TcpStream::connect(address).unwrap();
+    let mut other = TcpStream::connect(address).unwrap();
+    for _ in 0..20 {
+        let requests = b"CLIENT PAUSE 100000000 WRITE\r\nGET a\r\nSET b 1\r\nPING\r\n";
+        exchange(&mut client, requests, b"+OK\r\n$-1\r\n");
+        exchange(&mut other, b"CLIENT UNPAUSE\r\n", b"+OK\r\n");
+        exchange(&mut client, b"", b"+OK\r\n+PONG\r\n");
+    }
+}
+
+#[test]
 fn an_error_of_the_protocol_ends_the_connection_after_its_replies() {
     let _watched = watchdog();
     let (_rt, _service, address) = start(2);

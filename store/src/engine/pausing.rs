@@ -40,8 +40,11 @@ impl Inner {
         }
     }
 
-    /// Lets a batch wait for the end of the pause.
-    pub(super) fn hold(&self, mut batch: Box<Batch>, cx: &mut Context) {
+    /// Lets a batch wait for the end of the pause. The replies that it has are sent before.
+    pub(super) fn hold(self: &Arc<Self>, mut batch: Box<Batch>, cx: &mut Context) {
+        if let Some(part) = batch.take_part() {
+            self.send_part(part, cx);
+        }
         let mut paused = self.blocked.held();
         // Inside of the lock: the end of the pause, or of the session, comes before or after.
         if self.is_paused() && batch.session.client.begin_hold() {
