@@ -1,11 +1,12 @@
 //! Holds requests while CLIENT PAUSE is in force. No worker waits for that: their batches do.
 
 use super::batch::Batch;
+use super::blocked::HeldBatches;
 use super::engine::Inner;
 use crate::command::{Command, Flags, resolve};
 use crate::server::Held;
 use crate::session::Session;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use xtasking::Context;
 use xtasking::task::Spawner;
 
@@ -21,6 +22,21 @@ fn writes(command: &Command, session: &Session) -> bool {
     is_writer(command) || has_writer
 }
 
+/// Returns true for an EXEC that gets an error in any case.
+fn is_refused(command: &Command, session: &Session) -> bool {
+    command.name == "exec" && session.transaction.as_ref().is_some_and(|queued| queued.refusal.is_some())
+}
+
+/// Lets batches go on that a pause has held.
+fn go_on<S: Spawner + Copy>(mut paused: MutexGuard<'_, HeldBatches>, spawner: S) {
+    let batches = std::mem::take(&mut *paused);
+    drop(paused);
+    for mut batch in batches {
+        batch.session.is_closing |= !batch.session.client.end_hold();
+        batch.launch(spawner);
+    }
+}
+
 impl Inner {
     /// Returns true while CLIENT PAUSE is in force.
     pub(super) fn is_paused(&self) -> bool {
@@ -30,7 +46,7 @@ impl Inner {
     /// Returns true if a request has to wait, as CLIENT PAUSE is in force.
     #[cold]
     pub(super) fn is_held(&self, command: &Command, session: &Session, now: u64) -> bool {
-        if session.is_leaving {
+        if session.is_leaving || is_refused(command, session) {
             return false;
         }
         match self.server.held(now) {
@@ -57,22 +73,18 @@ impl Inner {
 
     /// Ends the pause, and lets all batches go on.
     pub(super) fn end_pause<S: Spawner + Copy>(&self, spawner: S) {
-        let mut paused = self.blocked.held();
+        let paused = self.blocked.held();
         self.server.end_pause();
-        let batches = std::mem::take(&mut *paused);
-        drop(paused);
-        for mut batch in batches {
-            batch.session.is_closing |= !batch.session.client.end_hold();
-            batch.launch(spawner);
-        }
+        go_on(paused, spawner);
     }
 
     /// Ends the pause if its time is over.
     pub(super) fn end_pause_if_over<S: Spawner + Copy>(&self, spawner: S) {
-        if self.server.has_pause()
-            && (self.server.held(self.now()).is_none() || planted!("timer-ends-any-pause"))
-        {
-            self.end_pause(spawner);
+        if self.server.has_pause() {
+            let paused = self.blocked.held();
+            if self.server.end_pause_if_over(self.now()) {
+                go_on(paused, spawner);
+            }
         }
     }
 

@@ -49,6 +49,8 @@ impl<'v> Body<'v> {
     ) -> Option<Box<Batch>> {
         let is_crowded = self.keys.version_word().is_crowded() && !planted!("writers-never-put-off");
         if is_crowded && self.keys.may_write_any() {
+            // Room is looked for again then.
+            batch.lacks_memory = false;
             self.turn.delay(Delay::PutOff);
             return Some(batch);
         }

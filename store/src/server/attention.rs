@@ -15,10 +15,8 @@ impl Reason {
     pub(crate) const EXACT_TIMES: Self = Self(1);
     /// Sessions follow all requests by MONITOR.
     pub(crate) const MONITORED: Self = Self(1 << 1);
-    /// CLIENT PAUSE holds requests that write.
-    pub(crate) const WRITES_PAUSED: Self = Self(1 << 2);
-    /// CLIENT PAUSE holds all requests.
-    pub(crate) const ALL_PAUSED: Self = Self(1 << 3);
+    /// CLIENT PAUSE holds requests.
+    pub(crate) const PAUSED: Self = Self(1 << 2);
 }
 
 impl Attention {

@@ -1,14 +1,15 @@
 //! CLIENT PAUSE: up to when requests are held.
 
 use super::{Reason, Server};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Up to when requests are held, in ms since 1970. Which ones are says the [`Reason`].
+/// The pause that was begun and not ended yet: which requests it holds, and up to when in ms since
+/// 1970. The server's [`Reason::PAUSED`] says whether there is one.
 #[derive(Debug, Default)]
-pub(crate) struct Pause(AtomicU64);
+pub(crate) struct Pause(Mutex<Option<(Held, u64)>>);
 
 /// Which requests are held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Held {
     /// Those that write.
     Writes,
@@ -16,34 +17,73 @@ pub(crate) enum Held {
     All,
 }
 
+impl Pause {
+    fn lock(&self) -> MutexGuard<'_, Option<(Held, u64)>> {
+        // Nothing panics inside.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Server {
-    /// Holds requests up to a moment. A pause that holds more, or that ends later, goes on.
-    pub(crate) fn pause(&self, held: Held, until: u64) {
-        // Relaxed, as all accesses: the caller holds all shards, so each later request sees it.
-        self.pause.0.fetch_max(until, Ordering::Relaxed);
-        self.attention.set(Reason::WRITES_PAUSED, true);
-        if held == Held::All {
-            self.attention.set(Reason::ALL_PAUSED, true);
-        }
+    /// Holds requests up to a moment. A pause in force that holds more, or that ends later, goes on.
+    /// The caller holds all shards, so each later request sees it.
+    pub(crate) fn pause(&self, held: Held, now: u64, until: u64) {
+        let mut pause = self.pause.lock();
+        let in_force = pause.filter(|&(_, end)| now < end);
+        *pause = Some(in_force.map_or((held, until), |(other, end)| (held.max(other), until.max(end))));
+        // Inside of the lock, as in `end_pause`: so the last change counts.
+        self.attention.set(Reason::PAUSED, true);
     }
 
     /// Returns which requests are held now.
     pub(crate) fn held(&self, now: u64) -> Option<Held> {
-        if !self.attention.has(Reason::WRITES_PAUSED) || now >= self.pause.0.load(Ordering::Relaxed) {
+        if !self.has_pause() {
             return None;
         }
-        Some(if self.attention.has(Reason::ALL_PAUSED) { Held::All } else { Held::Writes })
+        self.pause.lock().filter(|&(_, until)| now < until).map(|(held, _)| held)
     }
 
     /// Returns true if a pause has begun, and was not ended.
     pub(crate) fn has_pause(&self) -> bool {
-        self.attention.has(Reason::WRITES_PAUSED)
+        self.attention.has(Reason::PAUSED)
     }
 
     /// Ends the pause.
     pub(crate) fn end_pause(&self) {
-        self.attention.set(Reason::WRITES_PAUSED, false);
-        self.attention.set(Reason::ALL_PAUSED, false);
-        self.pause.0.store(0, Ordering::Relaxed);
+        let mut pause = self.pause.lock();
+        *pause = None;
+        self.attention.set(Reason::PAUSED, false);
+    }
+
+    /// Ends the pause if its time is over. Returns true if so.
+    pub(crate) fn end_pause_if_over(&self, now: u64) -> bool {
+        let mut pause = self.pause.lock();
+        let is_over = pause.is_some_and(|(_, until)| now >= until || planted!("timer-ends-any-pause"));
+        if is_over {
+            *pause = None;
+            self.attention.set(Reason::PAUSED, false);
+        }
+        is_over
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Held;
+    use crate::Engine;
+    use xtasking::Runtime;
+
+    #[test]
+    fn a_pause_that_has_run_out_makes_no_later_one_larger() {
+        let rt = Runtime::builder().workers(1).build().unwrap();
+        let engine = Engine::builder().shards(1).build(&rt);
+        let server = engine.server();
+        server.pause(Held::All, 0, 10);
+        server.pause(Held::Writes, 5, 8);
+        assert_eq!(server.held(9), Some(Held::All));
+        server.pause(Held::Writes, 10, 12);
+        assert_eq!(server.held(11), Some(Held::Writes));
+        assert!(!server.end_pause_if_over(11));
+        assert!(server.end_pause_if_over(12) && !server.has_pause());
     }
 }

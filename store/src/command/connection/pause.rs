@@ -16,7 +16,11 @@ pub(super) fn pause(call: &mut Call<'_, '_>) -> CommandResult {
         .map_err(|_| CommandError::fixed("ERR timeout is not an integer or out of range"))?;
     let milliseconds =
         u64::try_from(milliseconds).map_err(|_| CommandError::fixed("ERR timeout is negative"))?;
-    call.server.pause(held, call.now().saturating_add(milliseconds));
+    let until = call.now().saturating_add(milliseconds);
+    if i64::try_from(until).is_err() {
+        return Err(CommandError::fixed("ERR timeout is out of range"));
+    }
+    call.server.pause(held, call.now(), until);
     call.ok()
 }
 
