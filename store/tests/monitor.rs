@@ -28,7 +28,7 @@ fn requests_are_shown_in_order_without_secrets() {
         run(&mut client, "SET before 1");
         assert_eq!(run(&mut monitor, "MONITOR"), "+OK ");
         assert_eq!(run(&mut monitor, "MONITOR"), "", "it follows already");
-        for line in ["SET k \"1\n", "GET k", "SELECT 3", "GET", "CONFIG GET save", "AUTH secret"] {
+        for line in ["SET k \"1\n", "GET k", "SELECT 3", "GET", "CONFIG GET save", "AUTH secret", "HELLO AUTH me secret"] {
             run(&mut client, line);
         }
         let expected = [
@@ -36,6 +36,7 @@ fn requests_are_shown_in_order_without_secrets() {
             "[0 ] \"GET\" \"k\"",
             "[3 ] \"SELECT\" \"3\"",
             "[3 ] \"AUTH\" \"(redacted)\"",
+            "[3 ] \"HELLO\" \"AUTH\" \"(redacted)\" \"(redacted)\"",
         ];
         assert_eq!(seen(&mut monitor), expected);
         for line in ["MULTI", "INCR n", "GET n"] {
@@ -45,6 +46,11 @@ fn requests_are_shown_in_order_without_secrets() {
         run(&mut client, "EXEC");
         assert_eq!(seen(&mut monitor), ["[3 ] \"INCR\" \"n\"", "[3 ] \"GET\" \"n\"", "[3 ] \"EXEC\""]);
         assert!(run(&mut client, "CLIENT LIST").contains(" flags=O "));
+        for line in ["MULTI", "BLPOP none 0", "EXEC"] {
+            run(&mut client, line);
+        }
+        let expected = ["[3 ] \"MULTI\"", "[3 ] \"BLPOP\" \"none\" \"0\"", "[3 ] \"EXEC\""];
+        assert_eq!(seen(&mut monitor), expected);
         for line in ["MULTI", "MONITOR"] {
             run(&mut client, line);
         }

@@ -22,8 +22,9 @@ pub(crate) fn execute(command: &Command, call: &mut Call<'_, '_>) -> Executed {
         call.effects.note_expired(expired.database, &expired.key);
     }
     call.effects.end_command(database, call.args);
-    if !matches!(outcome, Ok(Outcome::Block(_))) {
-        show(call, command);
+    // A command that waits is shown when the wait ends.
+    if call.is_queued || !matches!(outcome, Ok(Outcome::Block(_))) {
+        show(call.server, call.session, command, call.args, call.now());
     }
     match outcome {
         Ok(Outcome::Done) => Executed { block: None, has_failed: false },

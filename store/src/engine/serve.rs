@@ -7,7 +7,7 @@ use super::part::EarlyReplies;
 use super::plan::{Shards, normalize};
 use super::run::Body;
 use super::turn::Turn;
-use crate::command::{SnapshotRequest, resolve, write_timeout};
+use crate::command::{SnapshotRequest, resolve, show, write_timeout};
 use crate::keyspace::Waiting;
 use crate::server::{CommandCounts, Unblock};
 use std::collections::VecDeque;
@@ -131,9 +131,11 @@ impl Body<'_> {
         self.let_go(parked, before);
     }
 
-    /// Counts the end of a wait that no key has ended.
+    /// Shows and counts the end of a wait that no key has ended.
     fn count_end(&mut self, batch: &Batch, how: Unblock) {
-        let Ok(command) = resolve(batch.requests.args(batch.next)) else { return };
+        let args = batch.requests.args(batch.next);
+        let Ok(command) = resolve(args) else { return };
+        show(&self.inner.server, &batch.session, command, args, self.turn.now);
         self.turn.end_waited(self.inner, batch, command);
         if how == Unblock::Error {
             let (statistics, id) = (&self.inner.server.statistics, batch.session.id());

@@ -2,7 +2,9 @@
 
 use super::super::{Call, Command, CommandError, CommandResult, Flags};
 use super::redact::shown_args;
-use crate::server::Reason;
+use crate::resp::Args;
+use crate::server::{Reason, Server};
+use crate::session::Session;
 
 pub(super) fn monitor(call: &mut Call<'_, '_>) -> CommandResult {
     if call.is_queued {
@@ -19,30 +21,29 @@ pub(super) fn monitor(call: &mut Call<'_, '_>) -> CommandResult {
 
 /// Shows a request that has run to the sessions that follow.
 #[inline]
-pub(crate) fn show(call: &Call<'_, '_>, command: &Command) {
-    if call.server.attention.has(Reason::MONITORED) && !call.session.is_leaving {
-        show_to_all(call, command);
+pub(crate) fn show(server: &Server, session: &Session, command: &Command, args: Args<'_>, now: u64) {
+    if server.attention.has(Reason::MONITORED) && !session.is_leaving {
+        show_to_all(server, session, command, args, now);
     }
 }
 
 #[cold]
-fn show_to_all(call: &Call<'_, '_>, command: &Command) {
+fn show_to_all(server: &Server, session: &Session, command: &Command, args: Args<'_>, now: u64) {
     if command.flags.has(Flags::SKIP_MONITOR) || command.flags.has(Flags::ADMIN) {
         return;
     }
-    let now = call.now();
-    let mut line =
-        format!("{}.{:06} [{} ", now / 1000, now % 1000 * 1000, call.session.database).into_bytes();
-    match call.session.client.address().strip_suffix(":0").filter(|path| path.starts_with('/')) {
+    let mut line = format!("{}.{:06} [{} ", now / 1000, now % 1000 * 1000, session.database).into_bytes();
+    let address = session.client.address();
+    match address.strip_suffix(":0").filter(|path| path.starts_with('/')) {
         Some(path) => line.extend_from_slice(["unix:", path].concat().as_bytes()),
-        None => line.extend_from_slice(call.session.client.address().as_bytes()),
+        None => line.extend_from_slice(address.as_bytes()),
     }
     line.push(b']');
-    for arg in shown_args(command, call.args) {
+    for arg in shown_args(command, args) {
         line.push(b' ');
         quote(arg, &mut line);
     }
-    call.server.tell_monitors(line);
+    server.tell_monitors(line);
 }
 
 /// Writes an argument in quotes, in letters that can be printed.
