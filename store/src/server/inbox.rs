@@ -22,7 +22,11 @@ pub(super) struct Received {
 }
 
 impl Inbox {
+    /// Adds a message, unless more wait than may.
     pub(super) fn push(&mut self, message: Message) -> Received {
+        if self.bytes > MOST_WAITING {
+            return Received { was_empty: false, is_full: true };
+        }
         let was_empty = self.waiting.is_empty();
         self.bytes += size_of::<Message>() + message.len();
         self.waiting.push(message);
@@ -55,6 +59,7 @@ mod tests {
         assert!(first.was_empty && !first.is_full);
         let second = inbox.push(message.clone());
         assert!(!second.was_empty && second.is_full);
+        assert!(inbox.push(message.clone()).is_full);
         assert_eq!(inbox.take().len(), 2);
         assert!(!inbox.push(message).is_full);
     }

@@ -31,12 +31,18 @@ impl Server {
         self.attention.set(Reason::MONITORED, !all.is_empty());
     }
 
-    /// Sends a line to the sessions that follow. One that does not take what it was sent is closed.
+    /// Sends a line to the sessions that follow. One that does not take what it was sent
+    /// follows no more, and is closed.
     pub(crate) fn tell_monitors(&self, line: Vec<u8>) {
         let (message, mut met) = (Message::Line(line.into()), Vec::new());
-        let all = self.monitors.lock();
-        for client in &*all {
-            met.push((client.clone(), client.receive(message.clone())));
+        let mut all = self.monitors.lock();
+        all.retain(|client| {
+            let received = client.receive(message.clone());
+            met.push((client.clone(), received));
+            !received.is_full
+        });
+        if all.is_empty() {
+            self.attention.set(Reason::MONITORED, false);
         }
         drop(all);
         self.channels.hand_over(&self.clients, met);
