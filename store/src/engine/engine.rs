@@ -4,7 +4,7 @@ use super::batch::{Batch, Completion, Finished};
 use super::blocked::Blocked;
 use super::plan::Shards;
 use super::{Builder, Client};
-use crate::command::{Effects, note_event};
+use crate::command::{Effects, note_event_since};
 use crate::keyspace::{HeldShards, Keys, Layout, Shard, Versions};
 use crate::log::Log;
 use crate::resp::Requests;
@@ -218,8 +218,7 @@ impl Inner {
         self.report(&effects);
         self.record(cx.worker(), &effects, &mut keys);
         self.count_growth(cx.worker(), &mut keys);
-        let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        note_event(&self.server, "expire-cycle", keys.now(), milliseconds);
+        note_event_since(&self.server, "expire-cycle", keys.now(), began);
     }
 
     /// Spawns a task on shards.

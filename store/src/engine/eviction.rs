@@ -6,11 +6,12 @@ use super::engine::Inner;
 use super::room::needs_room;
 use super::sweep::Sweep;
 use super::turn::Turn;
-use crate::command::Command;
+use crate::command::{Command, note_event_since};
 use crate::keyspace::{AccessClock, Candidate, CandidatePool, EvictionOrder, HeldShards, Keys, Shard};
 use crate::server::{KnownMemory, Setting};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 use xtasking::Context;
 use xtasking::task::Spawner;
 
@@ -146,7 +147,12 @@ impl Inner {
         }
         match self.server.settings.eviction_order() {
             None => Room::Lacking,
-            Some(order) => Eviction::new(self, order, sweep).run(cx),
+            Some(order) => {
+                let began = Instant::now();
+                let room = Eviction::new(self, order, sweep).run(cx);
+                note_event_since(&self.server, "eviction-cycle", self.now(), began);
+                room
+            }
         }
     }
 
@@ -334,7 +340,10 @@ impl Turn {
         if !command.is_some_and(|command| needs_room(command, &batch.session)) {
             return None;
         }
+        // What evictions take is no time of the requests around them.
+        self.measure();
         let room = inner.make_room(sweep.unwrap_or_default(), cx);
+        self.lap();
         self.note_room(inner);
         match room {
             Room::Made => None,

@@ -20,7 +20,7 @@ const MANY_ARGS: usize = 16;
 
 impl Turn {
     /// Returns the nanoseconds since it was last called, or since the turn began.
-    fn lap(&mut self) -> u64 {
+    pub(super) fn lap(&mut self) -> u64 {
         let now = Instant::now();
         let elapsed = now.saturating_duration_since(self.measured_at);
         self.measured_at = now;

@@ -20,7 +20,7 @@ mod times;
 use super::container::container;
 use super::{Call, Command, CommandResult, Flags};
 pub(crate) use monitor::show;
-pub(crate) use times::{note_event, note_time};
+pub(crate) use times::{note_event_since, note_time};
 
 const HELP: &[Flags] = &[Flags::LOADING, Flags::STALE];
 const OF_SLOWLOG: &[Flags] = &[Flags::ADMIN, Flags::LOADING, Flags::STALE];

@@ -36,6 +36,7 @@ fn advice(event: &str) -> &'static str {
             "These take constant time: look at large values, and whether others use the machine."
         }
         "expire-cycle" => "Large values have expired.",
+        "eviction-cycle" => "Keys were evicted: look at maxmemory, and at large values.",
         _ => "",
     }
 }

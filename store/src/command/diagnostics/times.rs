@@ -4,6 +4,7 @@ use super::super::{Command, Flags};
 use super::redact::shown_args;
 use crate::resp::Args;
 use crate::server::{ClientInfo, Server, Setting};
+use std::time::Instant;
 
 /// Notes how long a request took, if that is long enough for the slow log or for the monitor.
 pub(crate) fn note_time(
@@ -25,8 +26,13 @@ pub(crate) fn note_time(
     note_event(server, event, now, microseconds / 1000);
 }
 
+/// Notes that an event has ended, if it was long enough for the latency monitor.
+pub(crate) fn note_event_since(server: &Server, event: &'static str, now: u64, began: Instant) {
+    note_event(server, event, now, u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX));
+}
+
 /// Notes that an event took so many ms, if that is long enough for the latency monitor.
-pub(crate) fn note_event(server: &Server, event: &'static str, now: u64, milliseconds: u64) {
+fn note_event(server: &Server, event: &'static str, now: u64, milliseconds: u64) {
     let threshold = server.settings.number(Setting::LatencyMonitorThreshold) as u64;
     if threshold > 0 && milliseconds >= threshold {
         server.latency.add(event, now, milliseconds);
