@@ -28,7 +28,15 @@ fn requests_are_shown_in_order_without_secrets() {
         run(&mut client, "SET before 1");
         assert_eq!(run(&mut monitor, "MONITOR"), "+OK ");
         assert_eq!(run(&mut monitor, "MONITOR"), "", "it follows already");
-        for line in ["SET k \"1\n", "GET k", "SELECT 3", "GET", "CONFIG GET save", "AUTH secret", "HELLO AUTH me secret"] {
+        for line in [
+            "SET k \"1\n",
+            "GET k",
+            "SELECT 3",
+            "GET",
+            "CONFIG GET save",
+            "AUTH secret",
+            "HELLO AUTH me secret",
+        ] {
             run(&mut client, line);
         }
         let expected = [

@@ -44,7 +44,7 @@ pub trait Completion: Send + 'static {
     /// Is called instead if [`Engine::run`](super::Engine::run) has returned the session.
     fn dismiss(self: Box<Self>) {}
 
-    /// Returns what takes the replies so far, when a request waits for a key; `None` if they are to
+    /// Returns what takes the replies so far, when a request waits; `None` if they are to
     /// come with the others. It may be called several times, and the functions in any order.
     fn early(&mut self) -> Option<SendEarly> {
         None

@@ -4,7 +4,7 @@ use super::batch::Batch;
 use super::blocked::HeldBatches;
 use super::engine::Inner;
 use crate::command::{Command, Flags, resolve};
-use crate::server::Held;
+use crate::server::PauseScope;
 use crate::session::Session;
 use std::sync::{Arc, MutexGuard};
 use xtasking::Context;
@@ -51,8 +51,8 @@ impl Inner {
         }
         match self.server.held(now) {
             None => false,
-            Some(Held::All) => true,
-            Some(Held::Writes) => writes(command, session),
+            Some(PauseScope::All) => true,
+            Some(PauseScope::Writes) => writes(command, session),
         }
     }
 

@@ -25,7 +25,7 @@ pub(super) struct Body<'v> {
 }
 
 /// How the next request of a batch has ended.
-enum Ended {
+enum RequestOutcome {
     /// It has its reply.
     Done,
     /// It waits for keys.
@@ -55,16 +55,16 @@ impl<'v> Body<'v> {
             return Some(batch);
         }
         match self.run_next(command, &mut batch) {
-            Ended::Held => {
+            RequestOutcome::Held => {
                 self.turn.delay(Delay::Paused);
                 return Some(batch);
             }
-            Ended::Blocked(block) => {
+            RequestOutcome::Blocked(block) => {
                 self.note_seen(&mut batch);
                 self.park(batch, block);
                 return None;
             }
-            Ended::Done => batch.next += 1,
+            RequestOutcome::Done => batch.next += 1,
         }
         serve_ready(self);
         self.note_seen(&mut batch);
@@ -79,7 +79,7 @@ impl<'v> Body<'v> {
 
     /// Runs, queues or refuses the next request of a batch. Its command was found, unless it is
     /// refused.
-    fn run_next(&mut self, command: Option<&'static Command>, batch: &mut Batch) -> Ended {
+    fn run_next(&mut self, command: Option<&'static Command>, batch: &mut Batch) -> RequestOutcome {
         let lacks_memory = batch.lacks_memory;
         if lacks_memory {
             batch.lacks_memory = false;
@@ -105,7 +105,7 @@ impl<'v> Body<'v> {
         if let (Ok(command), false) = (&found, self.inner.server.attention.is_calm())
             && self.inner.is_held(command, session, self.turn.now)
         {
-            return Ended::Held;
+            return RequestOutcome::Held;
         }
         let before = reply.len();
         let block = match found {
@@ -143,7 +143,7 @@ impl<'v> Body<'v> {
             let is_message = command.is_some_and(Command::changes_listening);
             batch.session.replies.apply(&mut batch.reply, before, is_message);
         }
-        block.map_or(Ended::Done, Ended::Blocked)
+        block.map_or(RequestOutcome::Done, RequestOutcome::Blocked)
     }
 
     /// Runs the next request of a batch, which has a command, and reports its effects.

@@ -44,7 +44,7 @@ pub use latency::{LatencyEvent, LatencyMonitor};
 pub use memory::Memory;
 pub(crate) use memory::{KnownMemory, MemorySource, resident_bytes};
 pub(crate) use monitors::Monitors;
-pub(crate) use pause::{Held, Pause};
+pub(crate) use pause::{Pause, PauseScope};
 pub(crate) use persistence::SaveResult;
 pub use persistence::{Persistence, PersistenceStatus, SnapshotKind};
 pub use settings::{Setting, SettingError, SettingKind, SettingSpec, Settings};

@@ -6,11 +6,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The pause that was begun and not ended yet: which requests it holds, and up to when in ms since
 /// 1970. The server's [`Reason::PAUSED`] says whether there is one.
 #[derive(Debug, Default)]
-pub(crate) struct Pause(Mutex<Option<(Held, u64)>>);
+pub(crate) struct Pause(Mutex<Option<(PauseScope, u64)>>);
 
 /// Which requests are held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Held {
+pub(crate) enum PauseScope {
     /// Those that write.
     Writes,
     /// All.
@@ -18,7 +18,7 @@ pub(crate) enum Held {
 }
 
 impl Pause {
-    fn lock(&self) -> MutexGuard<'_, Option<(Held, u64)>> {
+    fn lock(&self) -> MutexGuard<'_, Option<(PauseScope, u64)>> {
         // Nothing panics inside.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -27,7 +27,7 @@ impl Pause {
 impl Server {
     /// Holds requests up to a moment. A pause in force that holds more, or that ends later, goes on.
     /// The caller holds all shards, so each later request sees it.
-    pub(crate) fn pause(&self, held: Held, now: u64, until: u64) {
+    pub(crate) fn pause(&self, held: PauseScope, now: u64, until: u64) {
         let mut pause = self.pause.lock();
         let in_force = pause.filter(|&(_, end)| now < end);
         *pause = Some(in_force.map_or((held, until), |(other, end)| (held.max(other), until.max(end))));
@@ -36,7 +36,7 @@ impl Server {
     }
 
     /// Returns which requests are held now.
-    pub(crate) fn held(&self, now: u64) -> Option<Held> {
+    pub(crate) fn held(&self, now: u64) -> Option<PauseScope> {
         if !self.has_pause() {
             return None;
         }
@@ -69,7 +69,7 @@ impl Server {
 
 #[cfg(test)]
 mod tests {
-    use super::Held;
+    use super::PauseScope;
     use crate::Engine;
     use xtasking::Runtime;
 
@@ -78,11 +78,11 @@ mod tests {
         let rt = Runtime::builder().workers(1).build().unwrap();
         let engine = Engine::builder().shards(1).build(&rt);
         let server = engine.server();
-        server.pause(Held::All, 0, 10);
-        server.pause(Held::Writes, 5, 8);
-        assert_eq!(server.held(9), Some(Held::All));
-        server.pause(Held::Writes, 10, 12);
-        assert_eq!(server.held(11), Some(Held::Writes));
+        server.pause(PauseScope::All, 0, 10);
+        server.pause(PauseScope::Writes, 5, 8);
+        assert_eq!(server.held(9), Some(PauseScope::All));
+        server.pause(PauseScope::Writes, 10, 12);
+        assert_eq!(server.held(11), Some(PauseScope::Writes));
         assert!(!server.end_pause_if_over(11));
         assert!(server.end_pause_if_over(12) && !server.has_pause());
     }

@@ -1,13 +1,13 @@
 //! CLIENT PAUSE and UNPAUSE.
 
 use super::super::{Call, CommandError, CommandResult};
-use crate::server::Held;
+use crate::server::PauseScope;
 
 pub(super) fn pause(call: &mut Call<'_, '_>) -> CommandResult {
     let held = match call.args.len() {
-        3 => Held::All,
-        4 if call.args.is(3, "all") => Held::All,
-        4 if call.args.is(3, "write") => Held::Writes,
+        3 => PauseScope::All,
+        4 if call.args.is(3, "all") => PauseScope::All,
+        4 if call.args.is(3, "write") => PauseScope::Writes,
         4 => return Err(CommandError::fixed("ERR CLIENT PAUSE mode must be WRITE or ALL")),
         _ => return Err(CommandError::SYNTAX),
     };
