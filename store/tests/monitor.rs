@@ -2,6 +2,7 @@
 
 use xtasking_store::Engine;
 use xtasking_store::engine::Client;
+use xtasking_store::resp::Requests;
 use xtasking_testing::{Setting, on_each};
 
 fn settings() -> impl Iterator<Item = Setting> {
@@ -88,5 +89,25 @@ fn nothing_is_shown_after_the_end() {
         run(&mut client, "GET k");
         let left = seen(&mut monitor);
         assert!(left.iter().all(|line| !line.contains("GET")), "{left:?}");
+    });
+}
+
+#[test]
+fn a_wait_is_shown_when_it_ends_without_a_key() {
+    on_each(settings(), |setting| {
+        let rt = setting.build();
+        let engine = Engine::builder().shards(4).clock(|| 7000).build(&rt);
+        let (mut monitor, mut client) = (engine.client(), engine.client());
+        run(&mut monitor, "MONITOR");
+        let session = engine.session("");
+        let id = session.id();
+        let (promise, handle) = rt.promise();
+        let requests = Requests::one(["BLPOP", "none", "0"]);
+        engine.submit(&rt, session, requests, move |finished, _| promise.fulfil(finished));
+        while !run(&mut client, "INFO clients").contains("blocked_clients:1 ") {}
+        assert!(seen(&mut monitor).iter().all(|line| !line.contains("BLPOP")));
+        assert_eq!(run(&mut client, &format!("CLIENT UNBLOCK {id}")), ":1 ");
+        engine.close(&rt, handle.join().unwrap().session);
+        assert!(seen(&mut monitor).contains(&"[0 ] \"BLPOP\" \"none\" \"0\"".to_owned()));
     });
 }

@@ -47,6 +47,8 @@ fn what_writes_is_held_until_the_end_of_the_pause() {
         let engine = Engine::builder().shards(4).build(&rt);
         let mut client = engine.client();
         run(&mut client, "SET k 1");
+        let endless = format!("CLIENT PAUSE {}", i64::MAX);
+        assert_eq!(run(&mut client, &endless), "-ERR timeout is out of range ");
         assert_eq!(run(&mut client, "CLIENT PAUSE 100000000 WRITE"), "+OK ");
         let (_, writer) = send(&rt, &engine, &["GET k", "INCR k", "GET k"]);
         let (_, exec) = send(&rt, &engine, &["MULTI", "GET k", "INCR k", "EXEC"]);

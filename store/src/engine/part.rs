@@ -1,5 +1,5 @@
-//! The replies of a batch that waits, for a key or for the end of a pause: those that it has are sent
-//! before.
+//! The replies of a batch that waits for a key or for the end of a pause: those that it has are
+//! sent before.
 
 use crate::log::Dependence;
 use crate::resp::Reply;

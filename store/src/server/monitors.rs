@@ -48,3 +48,21 @@ impl Server {
         self.channels.hand_over(&self.clients, met);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Reason;
+    use crate::Engine;
+    use xtasking::Runtime;
+
+    #[test]
+    fn a_session_that_takes_nothing_follows_no_more() {
+        let rt = Runtime::builder().workers(1).build().unwrap();
+        let engine = Engine::builder().shards(1).build(&rt);
+        let (server, mut client) = (engine.server(), engine.client());
+        client.run(["MONITOR"]).unwrap();
+        server.tell_monitors(vec![0; 33 << 20]);
+        assert!(!server.attention.has(Reason::MONITORED));
+        assert!(client.session().unwrap().client.is_gone());
+    }
+}

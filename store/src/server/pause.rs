@@ -25,8 +25,8 @@ impl Pause {
 }
 
 impl Server {
-    /// Holds requests up to a moment. A pause in force that holds more, or that ends later, goes on.
-    /// The caller holds all shards, so each later request sees it.
+    /// Holds requests up to a moment. A pause in force that holds more, or that ends later, goes
+    /// on. The caller holds all shards, so each later request sees it.
     pub(crate) fn pause(&self, held: PauseScope, now: u64, until: u64) {
         let mut pause = self.pause.lock();
         let in_force = pause.filter(|&(_, end)| now < end);
