@@ -1,5 +1,4 @@
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import java.util.TreeSet;
@@ -25,8 +24,7 @@ final class Check {
 
     /** Checks that a value is as expected. */
     static void is(String name, Object got, Object expected) {
-        boolean same = got instanceof byte[] bytes ? Arrays.equals(bytes, (byte[]) expected) : Objects.equals(got, expected);
-        if (same) {
+        if (Objects.deepEquals(got, expected)) {
             passed += 1;
         } else {
             failed += 1;

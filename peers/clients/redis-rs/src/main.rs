@@ -1,4 +1,5 @@
-//! Runs commands of redis-rs against the server at a port and checks each answer: `redis-rs-check PORT`.
+//! Runs commands of redis-rs against the server at a port and checks each answer:
+//! `redis-rs-check PORT`.
 //!
 //! The server is emptied first. The last line says how many checks passed.
 mod sessions;

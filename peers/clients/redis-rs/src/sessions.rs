@@ -1,4 +1,4 @@
-//! What sessions do: pipelines, transactions, waiting, channels, pools, and questions to the server.
+//! What sessions do: pipelines, transactions, waiting, channels, pools, questions to the server.
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -101,7 +101,8 @@ fn add(client: &Client, times: usize) -> Result {
     Ok(())
 }
 
-/// Runs a command on a second connection, and another on this one as soon as it waits; returns its answer.
+/// Runs a command on a second connection, and another on this one as soon as it waits.
+/// Returns the answer of the first.
 fn woken<T: redis::FromRedisValue + Send>(
     client: &Client,
     r: &mut Connection,
