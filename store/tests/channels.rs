@@ -45,6 +45,9 @@ fn messages_come_in_order_to_all_that_listen() {
         let both = "*4 pmessage ? a 1 *4 pmessage a* a 1 *4 pmessage ? b 2";
         assert_eq!(messages(&mut two), both);
         assert_eq!(run(&mut other, "PUBSUB NUMSUB a nothing"), "*4 a :1 nothing :0");
+        let mut third = engine.client();
+        assert!(run(&mut third, "HELLO 3").starts_with("%7 "));
+        assert_eq!(run(&mut third, "PUBSUB NUMSUB a nothing"), "*4 a :1 nothing :0");
         assert_eq!(run(&mut other, "PUBSUB CHANNELS"), "*2 a b");
         assert_eq!(run(&mut other, "PUBSUB NUMPAT"), ":2");
         let listed = run(&mut other, "CLIENT LIST TYPE pubsub");

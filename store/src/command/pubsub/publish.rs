@@ -20,7 +20,8 @@ pub(super) fn channels(call: &mut Call<'_, '_>) -> CommandResult {
 
 pub(super) fn numsub(call: &mut Call<'_, '_>) -> CommandResult {
     let names = call.args.skip(2);
-    call.reply.map(names.len());
+    // Pairs in one array, in both versions of the protocol.
+    call.reply.array(2 * names.len());
     for name in names.iter() {
         call.reply.bulk(name);
         call.reply.count(call.server.channels.listeners(name));
