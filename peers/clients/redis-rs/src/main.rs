@@ -2,6 +2,9 @@
 //! `redis-rs-check PORT`.
 //!
 //! The server is emptied first. The last line says how many checks passed.
+
+#![forbid(unsafe_code)]
+
 mod sessions;
 mod values;
 
