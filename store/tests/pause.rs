@@ -29,7 +29,7 @@ fn send(rt: &Runtime, engine: &Engine, lines: &[&str]) -> (u64, Handle<Finished>
     (id, handle)
 }
 
-/// Waits until so many sessions are held.
+/// Waits until this number of sessions is held.
 fn wait_for_held(client: &mut Client, count: usize) {
     while !run(client, "INFO clients").contains(&format!("blocked_clients:{count} ")) {}
 }

@@ -13,9 +13,9 @@ use crate::server::{Reason, Setting};
 use crate::session::Session;
 use std::time::Instant;
 
-/// A request with so many bytes in its reply is measured by itself.
+/// A request whose reply has more bytes is measured by itself.
 const MANY_BYTES: usize = 16 << 10;
-/// A request with so many arguments is, too.
+/// A request with more arguments is, too.
 const MANY_ARGS: usize = 16;
 
 impl Turn {
@@ -48,7 +48,7 @@ impl Turn {
         self.calls.measure(elapsed)
     }
 
-    /// Ends a request that reads a value, and has written so many bytes.
+    /// Ends a request that reads a value. `written` is the length of its reply in bytes.
     #[inline]
     pub(super) fn end_read(
         &mut self,
@@ -63,7 +63,7 @@ impl Turn {
         }
     }
 
-    /// Ends the next request of a batch, which has so many arguments and has written so many bytes.
+    /// Ends the next request of a batch, given its number of arguments and the bytes of its reply.
     #[inline]
     pub(super) fn end_request(
         &mut self,

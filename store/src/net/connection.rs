@@ -27,7 +27,7 @@ const MOST_UNSENT: usize = 1 << 20;
 /// Messages that a client may leave unread before it is closed, in bytes.
 const MOST_UNREAD: usize = 32 << 20;
 
-/// Buffers are noted in steps of so many bytes, so that smaller ones cost nothing.
+/// The bytes by which noted buffers grow or shrink at once, so that smaller ones cost nothing.
 const NOTED_STEP: usize = 64 << 10;
 
 /// A client's connection: an object at one worker.

@@ -28,7 +28,7 @@ impl LatencyMonitor {
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a sample of an event: it took so many ms. `now` is in ms since 1970.
+    /// Adds a sample of an event: how many ms it took. `now` is in ms since 1970.
     pub(crate) fn add(&self, event: &'static str, now: u64, milliseconds: u64) {
         let mut events = self.lock();
         let event = events.entry(event).or_default();

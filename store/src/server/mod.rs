@@ -59,7 +59,7 @@ use std::sync::OnceLock;
 /// The version of Redis whose replies the store gives.
 pub const REDIS_VERSION: &str = "7.0.15";
 
-/// If the slow log takes requests of less than so many microseconds, each is measured by itself.
+/// If the slow log takes shorter requests, in microseconds, each request is measured by itself.
 const SHORT_TIME: i64 = 1000;
 
 /// What all connections share: settings, statistics, the list of clients.

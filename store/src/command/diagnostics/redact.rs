@@ -18,7 +18,7 @@ pub(super) fn shown_args<'a>(command: &Command, args: Args<'a>) -> Vec<&'a [u8]>
     shown
 }
 
-/// Hides so many arguments after each that is this word.
+/// Hides `hidden` arguments after each one that is this word.
 fn redact_after(args: &mut [&[u8]], first: usize, word: &str, hidden: usize) {
     let mut at = first;
     while at < args.len() {

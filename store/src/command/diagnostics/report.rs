@@ -4,7 +4,7 @@ use crate::server::LatencyEvent;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Writes a report of events that took longer than so many ms.
+/// Writes a report of the events that took longer than the threshold, in ms.
 pub(super) fn report(events: &BTreeMap<&'static str, LatencyEvent>, threshold: i64) -> String {
     if threshold == 0 {
         return "The latency monitor is off. CONFIG SET latency-monitor-threshold MILLISECONDS turns it on.\n"

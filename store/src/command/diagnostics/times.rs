@@ -31,7 +31,7 @@ pub(crate) fn note_event_since(server: &Server, event: &'static str, now: u64, b
     note_event(server, event, now, u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX));
 }
 
-/// Notes that an event took so many ms, if that is long enough for the latency monitor.
+/// Notes how many ms an event took, if that is long enough for the latency monitor.
 fn note_event(server: &Server, event: &'static str, now: u64, milliseconds: u64) {
     let threshold = server.settings.number(Setting::LatencyMonitorThreshold) as u64;
     if threshold > 0 && milliseconds >= threshold {

@@ -7,6 +7,11 @@ use super::search::{
 };
 use crate::command::{Command, Flags};
 
+/// What COMMAND DOCS says of the time that a search in a circle takes.
+const RADIUS_COMPLEXITY: &str = "O(N+log(M)) where N is the number of elements inside the bounding box of \
+                                 the circular area delimited by center and radius and M is the number of \
+                                 items inside the index.";
+
 pub(in crate::command) const COMMANDS: &[Command] = &[
     Command::new("geoadd", -5, geoadd)
         .flags(&[Flags::WRITE, Flags::DENYOOM])
@@ -67,8 +72,7 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
         .doc(
             "geo",
             "3.2.0",
-            "O(N+log(M)) where N is the number of elements inside the bounding box of the circular \
-             area delimited by center and radius and M is the number of items inside the index.",
+            RADIUS_COMPLEXITY,
             "Query a sorted set representing a geospatial index to fetch members matching a given \
              maximum distance from a point",
         ),
@@ -76,13 +80,7 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
         .flags(&[Flags::READONLY])
         .keys(1, 1, 1)
         .categories(&["geo"])
-        .doc(
-            "geo",
-            "3.2.10",
-            "O(N+log(M)) where N is the number of elements inside the bounding box of the circular \
-             area delimited by center and radius and M is the number of items inside the index.",
-            "A read-only variant for GEORADIUS",
-        ),
+        .doc("geo", "3.2.10", RADIUS_COMPLEXITY, "A read-only variant for GEORADIUS"),
     Command::new("georadiusbymember", -5, georadiusbymember)
         .flags(&[Flags::WRITE, Flags::DENYOOM, Flags::MOVABLE_KEYS])
         .keys_and_patterns(keys, |_| false)
@@ -90,8 +88,7 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
         .doc(
             "geo",
             "3.2.0",
-            "O(N+log(M)) where N is the number of elements inside the bounding box of the circular \
-             area delimited by center and radius and M is the number of items inside the index.",
+            RADIUS_COMPLEXITY,
             "Query a sorted set representing a geospatial index to fetch members matching a given \
              maximum distance from a member",
         ),
@@ -99,11 +96,5 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
         .flags(&[Flags::READONLY])
         .keys(1, 1, 1)
         .categories(&["geo"])
-        .doc(
-            "geo",
-            "3.2.10",
-            "O(N+log(M)) where N is the number of elements inside the bounding box of the circular \
-             area delimited by center and radius and M is the number of items inside the index.",
-            "A read-only variant for GEORADIUSBYMEMBER",
-        ),
+        .doc("geo", "3.2.10", RADIUS_COMPLEXITY, "A read-only variant for GEORADIUSBYMEMBER"),
 ];
