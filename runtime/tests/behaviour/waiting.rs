@@ -14,9 +14,10 @@ fn a_waiting_task_runs_the_pieces_of_another_one() {
     let _watched = watchdog();
     let rt = Setting::Threads { workers: 2 }.build();
     for pieces in [1, 7, 300] {
-        let done = Arc::new(AtomicUsize::new(0));
-        let (helped, worked) = (done.clone(), done.clone());
+        let (begun, done) = (Flag::default(), Arc::new(AtomicUsize::new(0)));
+        let (helping, helped, worked) = (begun.clone(), done.clone(), done.clone());
         let helper = rt.task(()).core(0).submit(move |(), cx| {
+            helping.set();
             let (mut fork, mut ran) = (cx.fork(), 0);
             while helped.load(SeqCst) < pieces {
                 ran += usize::from(fork.help());
@@ -24,6 +25,8 @@ fn a_waiting_task_runs_the_pieces_of_another_one() {
             ran
         });
         let owner = rt.task(()).core(1).submit(move |(), cx| {
+            // Before, the other worker may be idle and steal pieces.
+            begun.wait();
             cx.fork().scope(|scope| {
                 (0..pieces).for_each(|_| scope.spawn(|_| _ = worked.fetch_add(1, SeqCst)));
                 // Does not come to its pieces before others have run them all.

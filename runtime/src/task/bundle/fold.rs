@@ -34,8 +34,8 @@ pub struct Fold<I, S, D> {
 /// }
 ///
 /// let rt = Runtime::builder().workers(2).build()?;
-/// let cells = Array::new(&rt, 100, |index| Cell(Word::new(index as u64))).links();
-/// let mut sums = [0; 2];
+/// let array = Array::new(&rt, 100, |index| Cell(Word::new(index as u64)));
+/// let (cells, mut sums) = (array.links(), [0; 2]);
 /// rt.task_scope(|scope| {
 ///     for ((task, indexes), sum) in scope.shares(0..100).zip(&mut sums) {
 ///         let gets = indexes.map(move |index| (cells.link(index).read(), Get));
