@@ -17,6 +17,7 @@
 //! | `snapshot` | snapshots as files |
 //! | [`session`] | the state of a connection |
 //! | [`server`] | what all connections share |
+//! | `acl` | users and what they may do |
 //! | [`glob`] | patterns of names |
 //!
 //! # Features
@@ -41,6 +42,7 @@ mod planted;
 #[doc = include_str!("../README.md")]
 mod readme {}
 
+mod acl;
 pub mod command;
 pub mod engine;
 pub mod glob;

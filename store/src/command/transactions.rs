@@ -1,6 +1,7 @@
 //! MULTI, EXEC, DISCARD, WATCH, UNWATCH.
 
 use super::execute::{execute, write_null};
+use super::rights::check_queued;
 use super::{Call, Command, CommandError, CommandResult, Flags, KeyPositions, note_time, resolve};
 use crate::server::{CommandCounts, Setting, Times};
 use crate::session::{Transaction, WatchedKey};
@@ -146,6 +147,11 @@ fn exec(call: &mut Call<'_, '_>) -> CommandResult {
         };
         let (now, selected) = (queued.keys.now(), queued.session.database);
         queued.keys.begin(selected, now);
+        if let Err(error) = check_queued(command, args, queued.session, queued.server, now) {
+            queued.reply.error(error.text());
+            queued.server.statistics.count_error(queued.session.id(), error.text());
+            continue;
+        }
         // Inside a transaction nothing waits.
         let began = Instant::now();
         let executed = execute(command, &mut queued);

@@ -79,6 +79,13 @@ settings! {
         "The number of databases.";
     RequirePass "requirepass", SettingKind::Text, "", true,
         "The password of the default user; none if it is empty.";
+    AclFile "aclfile", SettingKind::Text, "", false,
+        "The file of users, in that directory; none if it is empty.";
+    AclPubsubDefault "acl-pubsub-default", SettingKind::Choice(&["resetchannels", "allchannels"]),
+        "resetchannels", true,
+        "Whether new users have all channels.";
+    AclLogMaxLen "acllog-max-len", COUNT, "128", true,
+        "The most refused requests that ACL LOG keeps.";
     Bind "bind", SettingKind::Text, "127.0.0.1 -::1", false,
         "The addresses to listen at. One that begins with a minus may be missing.";
     Port "port", SettingKind::Integer(0, 65535), "6379", false,
@@ -302,9 +309,9 @@ impl Settings {
         Ok(())
     }
 
-    /// Returns true if clients have to authenticate.
-    pub fn needs_password(&self) -> bool {
-        !self.text(Setting::RequirePass).is_empty()
+    /// Returns true if new users have all channels.
+    pub(crate) fn allows_new_users_all_channels(&self) -> bool {
+        self.number(Setting::AclPubsubDefault) != 0
     }
 
     /// Returns true if expired keys are removed without an access: DEBUG SET-ACTIVE-EXPIRE.

@@ -8,7 +8,7 @@
 mod durable;
 mod page;
 
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::raise;
@@ -31,6 +31,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// The setting of save points, and what the program has for it if none are chosen.
 const SAVE: &str = "save";
 const SAVE_POINTS: &str = "3600 1 300 100 60 10000";
+
+/// The name of lines that make users: they are no settings, as there are several.
+const USER: &str = "user";
 
 fn main() -> ExitCode {
     match run(&command().get_matches()) {
@@ -64,12 +67,18 @@ fn command() -> Command {
         };
         Arg::new(spec.name).long(spec.name).value_name("VALUE").allow_hyphen_values(true).help(help)
     });
+    let user = Arg::new(USER)
+        .long(USER)
+        .value_name("RULES")
+        .action(ArgAction::Append)
+        .help("A user: its name and rules, as in a line `user` of redis.conf");
     Command::new("xtasking-store")
         .about("A Redis-compatible store on annotated tasks")
         .version(env!("CARGO_PKG_VERSION"))
         .arg(file)
         .arg(workers)
         .arg(http)
+        .arg(user)
         .args(settings)
 }
 
@@ -135,6 +144,10 @@ fn builder(
 ) -> Result<Builder, Box<dyn Error>> {
     let mut engine = Engine::builder().on_shutdown(end);
     for (name, value) in chosen {
+        if name == USER {
+            engine = engine.user(value);
+            continue;
+        }
         Settings::check_initial(name, value).map_err(|error| refusal(name, value, &error))?;
         engine = match name.as_str() {
             "databases" => engine.databases(value.parse()?),
@@ -206,6 +219,8 @@ fn chosen(matches: &ArgMatches) -> Result<Vec<(String, String)>, Box<dyn Error>>
             chosen.push((spec.name.to_owned(), value.clone()));
         }
     }
+    let users = matches.get_many::<String>(USER).into_iter().flatten();
+    chosen.extend(users.map(|user| (USER.to_owned(), user.clone())));
     if !chosen.iter().any(|(name, _)| name == SAVE) {
         chosen.push((SAVE.to_owned(), SAVE_POINTS.to_owned()));
     }

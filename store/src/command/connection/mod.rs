@@ -17,6 +17,7 @@ mod session;
 use super::container::container;
 use super::{Command, Flags, KeyPositions};
 use hello::{auth, hello};
+pub(super) use listing::{close_clients, line};
 use session::{echo, ping, quit, reset, select};
 
 pub(super) const COMMANDS: &[Command] = &[
