@@ -81,7 +81,7 @@ impl Login {
     /// Returns the user as it is now.
     pub(crate) fn user(&mut self) -> &User {
         // Acquire pairs with the Release of `Account::set`.
-        if self.account.version.load(Ordering::Acquire) != self.version {
+        if self.account.version.load(Ordering::Acquire) != self.version && !planted!("new-rights-unseen") {
             *self = Self::new(self.account.clone());
         }
         &self.user

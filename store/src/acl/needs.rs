@@ -57,10 +57,15 @@ pub(crate) fn needs_of(command: &Command, args: Args<'_>) -> Needs {
     Needs { keys: keys.collect(), channels: channels.collect() }
 }
 
+/// Returns true if a request BITFIELD has no operation but GET, with a type and an offset each.
+fn only_gets(args: Args<'_>) -> bool {
+    let operations = args.skip(2);
+    operations.len().is_multiple_of(3) && (0..operations.len()).step_by(3).all(|at| operations.is(at, "get"))
+}
+
 /// Returns how a request uses its first key, and how the others.
 fn uses(command: &Command, args: Args<'_>) -> (Use, Use) {
     let all = |one: Use| (one, one);
-    let has = |word: &str| (2..args.len()).any(|at| args.is(at, word));
     match command.name {
         "exists" | "hexists" | "hlen" | "hstrlen" | "llen" | "memory|usage" | "object|encoding"
         | "object|freq" | "object|idletime" | "object|refcount" | "scard" | "sismember" | "strlen"
@@ -71,7 +76,7 @@ fn uses(command: &Command, args: Args<'_>) -> (Use, Use) {
             all(BOTH)
         }
         "set" => all(if (3..args.len()).any(|at| args.is(at, "get")) { BOTH } else { WRITES }),
-        "bitfield" => all(if has("set") || has("incrby") { BOTH } else { READS }),
+        "bitfield" => all(if only_gets(args) { READS } else { BOTH }),
         "blmove" | "brpoplpush" | "lmove" | "rename" | "renamenx" | "rpoplpush" | "smove" => (BOTH, WRITES),
         "copy" | "georadius" | "georadiusbymember" | "sort" | "xreadgroup" => (READS, WRITES),
         "bitop" | "geosearchstore" | "sdiffstore" | "sinterstore" | "sunionstore" | "zdiffstore"

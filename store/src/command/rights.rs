@@ -1,6 +1,6 @@
 //! Checks requests against the rights of their user.
 
-use super::connection::line;
+use super::connection::listing::line;
 use super::{Command, CommandError};
 use crate::acl::{Denial, DenialReason, DeniedRequest};
 use crate::resp::Args;

@@ -43,15 +43,18 @@ impl Server {
         let mut names = BTreeSet::new();
         for line in lines {
             let name = self.make_user(line)?;
-            if !names.insert(name) {
-                return Err(format!("Duplicate user found in '{line}'. A user can only be defined once"));
+            if !names.insert(name.clone()) {
+                return Err(format!(
+                    "Duplicate user found: '{}' can only be defined once",
+                    String::from_utf8_lossy(&name)
+                ));
             }
         }
         Ok(())
     }
 
     fn make_user(&self, line: &str) -> Result<Vec<u8>, String> {
-        let words = words(line.as_bytes()).ok_or_else(|| format!("quotes are not closed in '{line}'"))?;
+        let words = words(line.as_bytes()).ok_or("a line of a user has quotes that are not closed")?;
         let [name, rules @ ..] = &*words else { return Err("a user has no name".to_owned()) };
         let shown = String::from_utf8_lossy(name);
         if !is_user_name(name) {

@@ -1,6 +1,6 @@
 //! ACL SETUSER, DELUSER, LIST, USERS and WHOAMI.
 
-use super::super::connection::close_clients;
+use super::super::connection::listing::close_clients;
 use super::super::{Call, CommandError, CommandResult};
 use crate::acl::{RulesError, is_user_name, show_line};
 use crate::server::{ClientInfo, Topic};

@@ -10,14 +10,13 @@
 
 mod client;
 mod hello;
-mod listing;
+pub(super) mod listing;
 mod pause;
 mod session;
 
 use super::container::container;
 use super::{Command, Flags, KeyPositions};
 use hello::{auth, hello};
-pub(super) use listing::{close_clients, line};
 use session::{echo, ping, quit, reset, select};
 
 pub(super) const COMMANDS: &[Command] = &[
