@@ -90,6 +90,16 @@ settings! {
         "The addresses to listen at. One that begins with a minus may be missing.";
     Port "port", SettingKind::Integer(0, 65535), "6379", false,
         "The port to listen at; none if it is 0.";
+    TlsPort "tls-port", SettingKind::Integer(0, 65535), "0", false,
+        "The port to listen at for TLS; none if it is 0.";
+    TlsCertFile "tls-cert-file", SettingKind::Text, "", false,
+        "The file of the certificate, in the directory of the setting dir.";
+    TlsKeyFile "tls-key-file", SettingKind::Text, "", false,
+        "The file of its key.";
+    TlsCaCertFile "tls-ca-cert-file", SettingKind::Text, "", false,
+        "The file of the authorities whose certificates clients have.";
+    TlsAuthClients "tls-auth-clients", SettingKind::Choice(&["yes", "no", "optional"]), "yes", false,
+        "Whether clients need a certificate: yes, no, or optional.";
     UnixSocket "unixsocket", SettingKind::Text, "", false,
         "The path of the socket to listen at; none if it is empty.";
     ProtectedMode "protected-mode", SettingKind::Flag, "yes", true,

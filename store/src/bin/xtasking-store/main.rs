@@ -14,6 +14,7 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::raise;
 use std::error::Error;
 use std::fs::{self, File};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,7 +23,7 @@ use std::{fmt, io};
 use xtasking::Runtime;
 use xtasking_store::Engine;
 use xtasking_store::engine::{Builder, LoadProgress};
-use xtasking_store::net::Service;
+use xtasking_store::net::{ServeError, Service};
 use xtasking_store::server::{LastSnapshot, Setting, SettingError, Settings, Shutdown};
 
 #[global_allocator]
@@ -273,10 +274,10 @@ fn load(engine: &Engine) -> Result<(), String> {
 /// Listens where the settings say, and returns the addresses.
 fn listen(service: &mut Service) -> Result<String, Box<dyn Error>> {
     let settings = &service.engine().server().settings;
-    let port = settings.number(Setting::Port);
+    let (port, tls_port) = (settings.number(Setting::Port), settings.number(Setting::TlsPort));
     let (bind, socket) = (settings.text(Setting::Bind), settings.text(Setting::UnixSocket));
     let mut addresses = Vec::new();
-    for address in bind.split_whitespace().filter(|_| port > 0) {
+    for address in bind.split_whitespace() {
         let (is_optional, host) = match address.strip_prefix('-') {
             Some(host) => (true, host),
             None => (false, address),
@@ -286,10 +287,14 @@ fn listen(service: &mut Service) -> Result<String, Box<dyn Error>> {
             host if host.contains(':') => format!("[{host}]"),
             host => host.to_owned(),
         };
-        match service.listen(format!("{host}:{port}")) {
-            Ok(at) => addresses.extend(at.iter().map(ToString::to_string)),
-            Err(_) if is_optional => {}
-            Err(error) => return Err(error.into()),
+        for (port, by_tls) in [(port, false), (tls_port, true)].into_iter().filter(|(port, _)| *port > 0) {
+            let address = format!("{host}:{port}");
+            match if by_tls { listen_tls(service, address) } else { service.listen(address) } {
+                Ok(at) if by_tls => addresses.extend(at.iter().map(|at| format!("{at} by TLS"))),
+                Ok(at) => addresses.extend(at.iter().map(ToString::to_string)),
+                Err(ServeError::Listen { .. }) if is_optional => {}
+                Err(error) => return Err(error.into()),
+            }
         }
     }
     #[cfg(unix)]
@@ -298,4 +303,14 @@ fn listen(service: &mut Service) -> Result<String, Box<dyn Error>> {
         addresses.push(socket);
     }
     Ok(addresses.join(", "))
+}
+
+#[cfg(feature = "tls")]
+fn listen_tls(service: &mut Service, address: String) -> Result<Vec<SocketAddr>, ServeError> {
+    service.listen_tls(address)
+}
+
+#[cfg(not(feature = "tls"))]
+fn listen_tls(_: &mut Service, _: String) -> Result<Vec<SocketAddr>, ServeError> {
+    Err(ServeError::Tls("the program was built without the feature `tls`".to_owned()))
 }
