@@ -26,6 +26,7 @@
 //! |---|---|
 //! | `program` (default) | the program `xtasking-store` |
 //! | `net` | [`net`]; part of `program` |
+//! | `tls` | clients by TLS, with rustls and ring: it needs a C compiler |
 //!
 //! # Types of other crates
 //!

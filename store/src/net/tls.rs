@@ -77,7 +77,7 @@ impl Read for TlsStream {
 impl Write for TlsStream {
     /// Encrypts and sends bytes. After `WouldBlock` the next call has to begin with the same bytes.
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        if self.held == 0 {
+        if self.held == 0 || planted!("encrypted-twice") {
             self.held = self.tls.writer().write(&buffer[..buffer.len().min(MOST_AT_ONCE)])?;
         }
         self.send()?;
