@@ -78,11 +78,11 @@ fn uses(command: &Command, args: Args<'_>) -> (Use, Use) {
         "set" => all(if (3..args.len()).any(|at| args.is(at, "get")) { BOTH } else { WRITES }),
         "bitfield" => all(if only_gets(args) { READS } else { BOTH }),
         "blmove" | "brpoplpush" | "lmove" | "rename" | "renamenx" | "rpoplpush" | "smove" => (BOTH, WRITES),
-        "copy" | "georadius" | "georadiusbymember" | "sort" | "xreadgroup" => (READS, WRITES),
+        "copy" | "georadius" | "georadiusbymember" | "sort" => (READS, WRITES),
         "bitop" | "geosearchstore" | "sdiffstore" | "sinterstore" | "sunionstore" | "zdiffstore"
         | "zinterstore" | "zrangestore" | "zunionstore" => (WRITES, READS),
         "pfmerge" => (BOTH, READS),
-        "pfdebug" => all(READS),
+        "pfdebug" | "xreadgroup" => all(READS),
         _ if command.flags.has(Flags::WRITE) => all(WRITES),
         _ if command.flags.has(Flags::READONLY) => all(READS),
         _ => all(EITHER),
