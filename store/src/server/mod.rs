@@ -15,6 +15,7 @@
 //! | `channels` | [`Channels`]: those to which connections listen |
 //! | `monitors` | sessions that follow all requests |
 //! | `pause` | up to when requests are held |
+//! | `users` | the file of users |
 //! | `inbox` | the messages that wait for a connection |
 //! | `notifications` | keyspace events as messages |
 
@@ -32,6 +33,7 @@ mod persistence;
 mod settings;
 mod slow_log;
 mod statistics;
+mod users;
 mod value_limits;
 
 pub(crate) use attention::{Attention, Reason};
@@ -52,6 +54,7 @@ pub use slow_log::{SlowLog, SlowRequest};
 pub(crate) use statistics::Times;
 pub use statistics::{CommandCounts, KeyCounts, Statistics};
 
+use crate::acl::Acl;
 use crate::log::Log;
 use std::fmt;
 use std::sync::OnceLock;
@@ -75,6 +78,8 @@ pub struct Server {
     pub slow_log: SlowLog,
     /// Events that took long.
     pub latency: LatencyMonitor,
+    /// The users and what they may do.
+    pub(crate) acl: Acl,
     /// What requests have to heed at present.
     pub(crate) attention: Attention,
     /// Up to when requests are held.
@@ -134,6 +139,7 @@ impl fmt::Debug for ShutdownHook {
 impl Server {
     /// Notes what the settings mean for requests. It is called when they were set.
     pub(crate) fn heed_settings(&self) {
+        self.acl.require_password(&self.settings.text(Setting::RequirePass));
         let threshold = self.settings.number(Setting::SlowlogLogSlowerThan);
         self.attention.set(Reason::EXACT_TIMES, (0..SHORT_TIME).contains(&threshold));
     }
