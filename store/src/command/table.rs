@@ -3,7 +3,7 @@
 use super::spec::Command;
 use super::{
     bitmaps, connection, diagnostics, generic, geo, hashes, hyperloglogs, lists, pubsub, server, sets, sort,
-    sorted_sets, strings, transactions,
+    sorted_sets, streams, strings, transactions,
 };
 use ahash::RandomState;
 use std::collections::HashMap;
@@ -24,6 +24,7 @@ const FAMILIES: &[&[Command]] = &[
     sets::COMMANDS,
     sort::COMMANDS,
     sorted_sets::COMMANDS,
+    streams::COMMANDS,
     strings::COMMANDS,
     transactions::COMMANDS,
     #[cfg(test)]

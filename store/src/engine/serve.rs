@@ -50,17 +50,22 @@ pub(super) fn serve_ready(body: &mut Body<'_>) {
     }
 }
 
-/// Serves the sessions that wait for a key, in order, as long as the key is there.
+/// Serves the sessions that wait for a key, in order, as long as the key is there. If it is not,
+/// those are served that have to know.
 fn serve_key(body: &mut Body<'_>, database: usize, key: &[u8]) {
     body.keys.begin(database, body.turn.now);
     let mut waiting = body.keys.waiting(key);
     if planted!("waits-out-of-order") {
         waiting.reverse();
     }
+    let mut is_there = true;
     for waiting in waiting {
-        body.keys.begin(database, body.turn.now);
-        if !body.keys.contains(key) {
-            return;
+        if is_there {
+            body.keys.begin(database, body.turn.now);
+            is_there = body.keys.contains(key);
+        }
+        if !is_there && !waiting.heeds_removal {
+            continue;
         }
         let mut missing = None;
         let parked = body.inner.blocked.take_if(waiting.client, waiting.ticket, |parked| {
@@ -200,6 +205,15 @@ pub(super) fn serve_in_order(
         (None, Some(batch)) => batch.go_on(cx),
         (None, None) => {}
     }
+}
+
+/// Serves the sessions that wait for keys, by tasks.
+pub(super) fn serve_later(inner: &Arc<Inner>, keys: Vec<(usize, Box<[u8]>)>, cx: &mut Context) {
+    let serve = keys.into_iter().map(|(database, key)| {
+        let shards = [(inner.layout.shard(&key), true)].into_iter().collect();
+        Serve { database, key, shards }
+    });
+    serve_in_order(inner, serve.collect(), None, cx);
 }
 
 /// Spawns a task that takes a session off the list of a key.
