@@ -7,7 +7,7 @@ use super::part::EarlyReplies;
 use super::plan::{Shards, normalize};
 use super::run::Body;
 use super::turn::Turn;
-use crate::command::{SnapshotRequest, resolve, show, write_timeout};
+use crate::command::{Command, SnapshotRequest, resolve, show, write_timeout};
 use crate::keyspace::Waiting;
 use crate::server::{CommandCounts, Unblock};
 use std::collections::VecDeque;
@@ -104,6 +104,9 @@ fn serve(body: &mut Body<'_>, parked: Parked, key: &[u8]) {
     body.turn.measure();
     let executed = body.execute(command, &mut batch, Some(key));
     body.turn.end_waited(body.inner, &batch, command);
+    if executed.has_failed {
+        body.count_failure(&batch, command);
+    }
     if executed.block.is_some() {
         body.insert(Parked { batch, block, ticket, database });
         return;
@@ -145,8 +148,14 @@ impl Body<'_> {
         if how == Unblock::Error {
             let (statistics, id) = (&self.inner.server.statistics, batch.session.id());
             statistics.count_error(id, UNBLOCKED);
-            statistics.count(id, command.name, CommandCounts { failed: 1, ..CommandCounts::default() });
+            self.count_failure(batch, command);
         }
+    }
+
+    /// Counts that a command has failed which had waited: its call was counted before.
+    fn count_failure(&self, batch: &Batch, command: &Command) {
+        let counts = CommandCounts { failed: 1, ..CommandCounts::default() };
+        self.inner.server.statistics.count(batch.session.id(), command.name, counts);
     }
 
     /// Takes a batch off the lists of its keys. It goes on, after the reply that starts at
