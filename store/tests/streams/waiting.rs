@@ -49,9 +49,7 @@ fn an_entry_serves_what_waits() {
     let lines = ["MULTI", "XADD s 8-1 a b", "XDEL s 8-1", "EXEC", "XADD s 9-1 a b"];
     assert_eq!(after(&engine, "XREAD BLOCK 0 STREAMS s 7-1", &lines), entry("s", "9-1"));
     let mut client = engine.client();
-    for (line, reply) in
-        [("MULTI", "+OK"), ("XREAD BLOCK 0 STREAMS s $", "+QUEUED"), ("EXEC", "*1 *-1")]
-    {
+    for (line, reply) in [("MULTI", "+OK"), ("XREAD BLOCK 0 STREAMS s $", "+QUEUED"), ("EXEC", "*1 *-1")] {
         assert_eq!(run(&mut client, line), reply);
     }
 }

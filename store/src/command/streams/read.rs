@@ -228,6 +228,9 @@ fn write_head(call: &mut Call<'_, '_>, start: usize, streams: usize) {
 fn resume(call: &mut Call<'_, '_>, request: &ReadArgs<'_>, key: &[u8]) -> CommandResult {
     let Some(at) = request.keys.iter().position(|other| other == key) else { return request.wait(call) };
     let mut after = call.session.awaited_ids.get(at).copied().unwrap_or(StreamId::MAX);
+    if planted!("dollar-forgotten") {
+        after = StreamId::MIN;
+    }
     if let Some((group, _)) = request.group {
         check_group(call.keys.get(key), group)?;
         after = UNDELIVERED;

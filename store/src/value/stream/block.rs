@@ -202,7 +202,8 @@ impl StreamBlock {
         let Some(head) = self.head() else { return };
         let mut rest = &self.bytes[head.names_at..];
         let is_same = head.names == fields.len()
-            && fields.clone().all(|(name, _)| take(&mut rest).is_some_and(|own| own.is(name)));
+            && (planted!("names-uncompared")
+                || fields.clone().all(|(name, _)| take(&mut rest).is_some_and(|own| own.is(name))));
         let len = fields.len();
         self.reserve(bytes + 16 * len.min(4) + 32);
         self.bytes.pop();
