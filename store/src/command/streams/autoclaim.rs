@@ -4,7 +4,7 @@ use super::super::{Call, CommandError, CommandResult};
 use super::claim::Claims;
 use super::replay::Names;
 use super::{ids, read_group, write_id};
-use crate::resp::parse_integer;
+use crate::resp::{Reply, parse_integer};
 use crate::value::{StreamId, Value};
 
 /// The most entries that a consumer gets, if the command does not say how many.
@@ -48,11 +48,8 @@ pub(super) fn xautoclaim(call: &mut Call<'_, '_>) -> CommandResult {
                     break;
                 }
                 let found = next.and_then(|next| group.pending_from(next).next());
-                let Some((id, idle, before)) =
-                    found.map(|(id, pending)| (id, pending.idle(now), pending.deliveries))
-                else {
-                    return None;
-                };
+                let (id, pending) = found?;
+                let (idle, before) = (pending.idle(now), pending.deliveries);
                 next = id.next();
                 match log.get(id) {
                     None => claims.drop_gone(group, id),
@@ -64,7 +61,7 @@ pub(super) fn xautoclaim(call: &mut Call<'_, '_>) -> CommandResult {
         })
     });
     reply.insert_array(start, claims.len());
-    let mut front = crate::resp::Reply::new(reply.protocol());
+    let mut front = Reply::new(reply.protocol());
     front.array(3);
     write_id(&mut front, next.flatten().unwrap_or(StreamId::MIN));
     reply.insert(start, front.as_bytes());
