@@ -194,8 +194,8 @@ impl Scripts {
     fn value(&mut self) -> String {
         match self.below(6) {
             0 => "x".repeat(self.below(200)),
-            // With longer ones redis-server 7.0.15 loses parts of a block at the bound of 120 bytes,
-            // and then fails an assertion of its own.
+            // With longer ones and blocks of 120 bytes redis-server 7.0.15 loses parts of a
+            // block, and then fails an assertion of its own.
             1 => "y".repeat(self.below(600)),
             _ => self.pick(&[
                 "0",
