@@ -31,6 +31,8 @@ pub struct Block {
     pub deadline: Option<u64>,
     /// The reply if it does not get anything.
     pub null: NullReply,
+    /// Whether it also runs again when one of the keys is removed.
+    pub heeds_removal: bool,
 }
 
 /// What a command writes in place of its reply: in a transaction, where it cannot wait, and at its

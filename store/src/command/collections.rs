@@ -73,6 +73,7 @@ pub(super) fn wait(keys: Args<'_>, deadline: Option<u64>) -> Outcome {
         others: Vec::new(),
         deadline,
         null: NullReply::Array,
+        heeds_removal: false,
     })
 }
 

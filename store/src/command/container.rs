@@ -7,3 +7,10 @@ use super::{Call, CommandError, CommandResult};
 pub(super) fn container(_: &mut Call<'_, '_>) -> CommandResult {
     Err(CommandError::SYNTAX)
 }
+
+/// Writes lines of help on the subcommands.
+pub(super) fn help(call: &mut Call<'_, '_>, lines: &[&str]) -> CommandResult {
+    call.reply.array(lines.len());
+    lines.iter().for_each(|line| call.reply.simple(line));
+    call.done()
+}

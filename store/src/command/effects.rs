@@ -21,6 +21,8 @@ pub enum EventClass {
     Hash,
     /// `z`: commands on sorted sets.
     SortedSet,
+    /// `t`: commands on streams.
+    Stream,
     /// `x`: a key has expired.
     Expired,
     /// `e`: a key was evicted.

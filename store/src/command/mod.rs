@@ -71,6 +71,7 @@ mod sets;
 mod sort;
 mod sorted_sets;
 mod spec;
+mod streams;
 mod strings;
 mod table;
 mod transactions;

@@ -15,7 +15,13 @@ fn block(call: &Call<'_, '_>, keys: &[&[u8]], others: &[&[u8]]) -> CommandResult
     let boxed = |keys: &[&[u8]]| keys.iter().map(|key| Box::<[u8]>::from(*key)).collect();
     let wait = call.integer_arg(call.args.len() - 1)? as u64;
     let deadline = (wait > 0).then(|| call.now() + wait);
-    Ok(Outcome::Block(Block { keys: boxed(keys), others: boxed(others), deadline, null: NullReply::Array }))
+    Ok(Outcome::Block(Block {
+        keys: boxed(keys),
+        others: boxed(others),
+        deadline,
+        null: NullReply::Array,
+        heeds_removal: false,
+    }))
 }
 
 /// `TAKE key… ms`: removes the first string that is there, and returns its key and value.

@@ -3,7 +3,7 @@
 use super::spec::Command;
 use super::{
     acl, bitmaps, connection, diagnostics, generic, geo, hashes, hyperloglogs, lists, pubsub, server, sets,
-    sort, sorted_sets, strings, transactions,
+    sort, sorted_sets, streams, strings, transactions,
 };
 use ahash::RandomState;
 use std::collections::HashMap;
@@ -25,6 +25,7 @@ const FAMILIES: &[&[Command]] = &[
     sets::COMMANDS,
     sort::COMMANDS,
     sorted_sets::COMMANDS,
+    streams::COMMANDS,
     strings::COMMANDS,
     transactions::COMMANDS,
     #[cfg(test)]

@@ -127,7 +127,7 @@ impl Inner {
     pub(super) fn end_waits<S: Spawner + Copy>(self: &Arc<Self>, spawner: S) -> Option<u64> {
         let (due, next) = self.blocked.due(self.now());
         for (client, ticket) in due {
-            self.end_wait(spawner, Waiting { ticket, client }, Unblock::Timeout);
+            self.end_wait(spawner, Waiting { ticket, client, heeds_removal: false }, Unblock::Timeout);
         }
         next
     }

@@ -3,6 +3,7 @@
 use super::batch::{Batch, Completion, Finished};
 use super::blocked::Blocked;
 use super::plan::Shards;
+use super::serve::serve_later;
 use super::{Builder, Client};
 use crate::command::{Effects, note_event_since};
 use crate::keyspace::{HeldShards, Keys, Layout, Shard, Versions};
@@ -203,7 +204,7 @@ impl Inner {
     }
 
     /// Removes some expired keys of a shard.
-    fn remove_expired(self: &Arc<Self>, number: usize, shard: &mut Shard, cx: &Context) {
+    fn remove_expired(self: &Arc<Self>, number: usize, shard: &mut Shard, cx: &mut Context) {
         let began = Instant::now();
         let mut keys = Keys::new(&self.layout, &self.versions, HeldShards::written(number, shard));
         keys.begin(0, self.now());
@@ -217,6 +218,7 @@ impl Inner {
         self.report(&effects);
         self.record(cx.worker(), &effects, &mut keys);
         self.count_growth(cx.worker(), &mut keys);
+        serve_later(self, keys.take_ready(), cx);
         note_event_since(&self.server, "expire-cycle", keys.now(), began);
     }
 

@@ -201,7 +201,7 @@ impl<'v> Body<'v> {
         let database = batch.session.database;
         self.keys.begin(database, self.turn.now);
         let ticket = self.inner.blocked.next_ticket();
-        let waiting = Waiting { ticket, client: batch.session.id() };
+        let waiting = Waiting { ticket, client: batch.session.id(), heeds_removal: block.heeds_removal };
         block.keys.iter().for_each(|key| self.keys.wait(key, waiting));
         // A command that has asked for a snapshot waits for that.
         if let Some(Errand::Save { waits, .. }) = self.turn.errands.last_mut() {

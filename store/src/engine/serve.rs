@@ -7,7 +7,7 @@ use super::part::EarlyReplies;
 use super::plan::{Shards, normalize};
 use super::run::Body;
 use super::turn::Turn;
-use crate::command::{SnapshotRequest, check_rights, resolve, show, write_timeout};
+use crate::command::{Command, SnapshotRequest, check_rights, resolve, show, write_timeout};
 use crate::keyspace::Waiting;
 use crate::server::{CommandCounts, Unblock};
 use std::collections::VecDeque;
@@ -50,17 +50,22 @@ pub(super) fn serve_ready(body: &mut Body<'_>) {
     }
 }
 
-/// Serves the sessions that wait for a key, in order, as long as the key is there.
+/// Serves the sessions that wait for a key, in order, as long as the key is there. If it is not,
+/// those are served that have to know.
 fn serve_key(body: &mut Body<'_>, database: usize, key: &[u8]) {
     body.keys.begin(database, body.turn.now);
     let mut waiting = body.keys.waiting(key);
     if planted!("waits-out-of-order") {
         waiting.reverse();
     }
+    let mut is_there = true;
     for waiting in waiting {
-        body.keys.begin(database, body.turn.now);
-        if !body.keys.contains(key) {
-            return;
+        if is_there {
+            body.keys.begin(database, body.turn.now);
+            is_there = body.keys.contains(key);
+        }
+        if !is_there && !waiting.heeds_removal {
+            continue;
         }
         let mut missing = None;
         let parked = body.inner.blocked.take_if(waiting.client, waiting.ticket, |parked| {
@@ -112,6 +117,9 @@ fn serve(body: &mut Body<'_>, parked: Parked, key: &[u8]) {
     }
     let executed = body.execute(command, &mut batch, Some(key));
     body.turn.end_waited(body.inner, &batch, command);
+    if executed.has_failed {
+        body.count_failure(&batch, command);
+    }
     if executed.block.is_some() {
         body.insert(Parked { batch, block, ticket, database });
         return;
@@ -153,8 +161,14 @@ impl Body<'_> {
         if how == Unblock::Error {
             let (statistics, id) = (&self.inner.server.statistics, batch.session.id());
             statistics.count_error(id, UNBLOCKED);
-            statistics.count(id, command.name, CommandCounts { failed: 1, ..CommandCounts::default() });
+            self.count_failure(batch, command);
         }
+    }
+
+    /// Counts that a command has failed which had waited: its call was counted before.
+    fn count_failure(&self, batch: &Batch, command: &Command) {
+        let counts = CommandCounts { failed: 1, ..CommandCounts::default() };
+        self.inner.server.statistics.count(batch.session.id(), command.name, counts);
     }
 
     /// Takes a batch off the lists of its keys. It goes on, after the reply that starts at
@@ -213,6 +227,15 @@ pub(super) fn serve_in_order(
         (None, Some(batch)) => batch.go_on(cx),
         (None, None) => {}
     }
+}
+
+/// Serves the sessions that wait for keys, by tasks.
+pub(super) fn serve_later(inner: &Arc<Inner>, keys: Vec<(usize, Box<[u8]>)>, cx: &mut Context) {
+    let serve = keys.into_iter().map(|(database, key)| {
+        let shards = [(inner.layout.shard(&key), true)].into_iter().collect();
+        Serve { database, key, shards }
+    });
+    serve_in_order(inner, serve.collect(), None, cx);
 }
 
 /// Spawns a task that takes a session off the list of a key.

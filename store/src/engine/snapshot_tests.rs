@@ -321,7 +321,7 @@ fn the_end_of_a_snapshot_ends_no_later_wait() {
     let is_blocked = || engine.server().clients.get(client).unwrap().is_blocked();
     eventually("BLPOP waits", is_blocked);
     // SAVE's own wait was ended before, by CLIENT UNBLOCK, and no snapshot is taken any more.
-    let ended = Waiting { ticket: engine.inner.blocked.next_ticket(), client };
+    let ended = Waiting { ticket: engine.inner.blocked.next_ticket(), client, heeds_removal: false };
     engine.inner.serve_saved(SnapshotRequest::Wait, ended);
     assert!(is_blocked());
     assert_eq!(run(&mut engine.client(), "RPUSH key a"), ":1\r\n");

@@ -44,6 +44,13 @@ impl Keys<'_> {
         }
     }
 
+    /// Lets the commands of the sessions that wait for a key run again, without a change of it.
+    pub(crate) fn wake_waiting(&mut self, key: &[u8]) {
+        if !self.waiting(key).is_empty() {
+            self.note_ready(key);
+        }
+    }
+
     /// Ends a session's wait for a key.
     pub(crate) fn stop_waiting(&mut self, key: &[u8], ticket: u64) {
         let database = self.guests_at(key);

@@ -278,7 +278,9 @@ impl<'v> Keys<'v> {
             return;
         }
         self.remove_entry(hash, at, key);
-        self.held[at].databases[database].note_change(key);
+        if self.held[at].databases[database].note_change(key) {
+            self.ready.push((database, key.into()));
+        }
         self.expired.push(Expired { database, key: key.into() });
     }
 

@@ -50,6 +50,8 @@ pub(crate) struct Waiting {
     pub(crate) ticket: u64,
     /// The session.
     pub(crate) client: u64,
+    /// Whether its command runs again when the key is removed.
+    pub(crate) heeds_removal: bool,
 }
 
 impl Shard {

@@ -121,14 +121,13 @@ impl Keys<'_> {
     pub fn clear(&mut self) -> usize {
         let (database, word) = (self.database(), self.version_word());
         self.count_clearing();
-        let mut removed = 0;
+        let (mut removed, mut waited_for) = (0, Vec::new());
         for held in self.held_mut() {
             let part = &mut held.databases[database];
             let table = std::mem::take(&mut part.table);
             if part.guests.is_some() {
-                for entry in table.iter() {
-                    part.note_change(entry.key());
-                }
+                let keys = table.iter().map(Entry::key);
+                waited_for.extend(keys.filter(|key| part.note_change(key)).map(Box::<[u8]>::from));
             }
             removed += table.len();
             let is_wanted = word.is_saving() && !planted!("removed-table-unsaved");
@@ -137,6 +136,7 @@ impl Keys<'_> {
                 held.retired.push(RetiredTable::new(word.version(), origin, table));
             }
         }
+        waited_for.iter().for_each(|key| self.note_ready(key));
         removed
     }
 
@@ -163,17 +163,13 @@ impl Keys<'_> {
         self.select(database);
     }
 
-    /// Notes the keys of the database that sessions wait for and that are there.
+    /// Notes the keys of the database that sessions wait for, those that are gone too.
     fn note_all_ready(&mut self) {
         let database = self.database();
         let waited_for = self.held().iter().filter_map(|held| held.databases[database].guests.as_ref());
         let mut keys: Vec<Box<[u8]>> = waited_for.flat_map(|guests| guests.waiting.keys().cloned()).collect();
         keys.sort_unstable();
-        for key in keys {
-            if self.contains(&key) {
-                self.note_ready(&key);
-            }
-        }
+        keys.iter().for_each(|key| self.note_ready(key));
     }
 
     /// Removes expired keys of all databases, from where the last call ended, until about `most`

@@ -3,9 +3,10 @@
 use super::codes::{
     HASH, HASH_LISTPACK, HASH_ZIPLIST, HASH_ZIPMAP, LIST, LIST_QUICKLIST, LIST_QUICKLIST_2, LIST_ZIPLIST,
     NODE_PACKED, NODE_PLAIN, SET, SET_INTSET, SET_LISTPACK, SORTED_SET, SORTED_SET_LISTPACK, SORTED_SET_TEXT,
-    SORTED_SET_ZIPLIST, STRING,
+    SORTED_SET_ZIPLIST, STREAM, STREAM_2, STREAM_3, STRING,
 };
 use super::input::{Bytes, Input};
+use super::streams::decode_stream;
 use super::{RdbError, RdbErrorKind, intset, listpack, ziplist, zipmap};
 use crate::resp::parse_double;
 use crate::value::{CompactLimits, End, Hash, List, Set, SortedSet, StringValue, Value};
@@ -24,6 +25,9 @@ pub(super) fn decode(
         HASH | HASH_ZIPMAP | HASH_ZIPLIST | HASH_LISTPACK => decode_hash(code, input, limits),
         SORTED_SET | SORTED_SET_TEXT | SORTED_SET_ZIPLIST | SORTED_SET_LISTPACK => {
             decode_sorted_set(code, input, limits)
+        }
+        STREAM | STREAM_2 | STREAM_3 => {
+            decode_stream(code, input).map(|stream| Some(Value::Stream(Box::new(stream))))
         }
         _ => Err(RdbError::new(input.offset(), RdbErrorKind::UnknownType(code))),
     }

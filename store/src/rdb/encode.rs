@@ -4,8 +4,10 @@
 //! then makes a value compact by its own limits.
 
 use super::codes::{
-    EXPIRY_MS, HASH, INTEGER_8, INTEGER_16, INTEGER_32, LENGTH_32, LENGTH_64, LIST, SET, SORTED_SET, STRING,
+    EXPIRY_MS, HASH, INTEGER_8, INTEGER_16, INTEGER_32, LENGTH_32, LENGTH_64, LIST, SET, SORTED_SET,
+    STREAM_2, STRING,
 };
+use super::streams::put_stream;
 use crate::resp::parse_integer;
 use crate::value::{StringRef, ValueRef};
 
@@ -34,6 +36,7 @@ pub(super) fn type_code(value: ValueRef<'_>) -> u8 {
         ValueRef::Hash(_) => HASH,
         ValueRef::Set(_) => SET,
         ValueRef::SortedSet(_) => SORTED_SET,
+        ValueRef::Stream(_) => STREAM_2,
     }
 }
 
@@ -77,6 +80,7 @@ pub(super) fn put_value(sink: &mut impl Sink, value: ValueRef<'_>) {
                 sink.put(&score.to_le_bytes());
             }
         }
+        ValueRef::Stream(stream) => put_stream(sink, stream),
     }
 }
 

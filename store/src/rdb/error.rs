@@ -26,7 +26,7 @@ pub enum RdbErrorKind {
     Version(u32),
     /// It has a type of value, or another part, that is not known.
     UnknownType(u8),
-    /// It has what the store does not have, such as a stream.
+    /// It has what the store does not have, such as a value of a module.
     Unsupported {
         /// What it is.
         what: &'static str,

@@ -7,8 +7,9 @@ use super::codes::{
     SORTED_SET_ZIPLIST, STREAM, STREAM_2, STREAM_3, STRING,
 };
 use super::decode::NO_NUMBER;
+use super::file_input::FileInput;
 use super::input::Bytes;
-use super::stream::Stream;
+use super::streams::pass_stream;
 use super::{RdbError, RdbErrorKind};
 use std::io::Read;
 
@@ -16,7 +17,6 @@ use std::io::Read;
 fn unsupported(code: u8) -> Option<&'static str> {
     match code {
         MODULE | MODULE_2 => Some("a value of a module"),
-        STREAM | STREAM_2 | STREAM_3 => Some("a stream"),
         _ => None,
     }
 }
@@ -25,17 +25,18 @@ fn unsupported(code: u8) -> Option<&'static str> {
 pub(super) fn check_type(code: u8, key: &[u8], offset: u64) -> Result<(), RdbError> {
     let kind = match (unsupported(code), code) {
         (Some(what), _) => RdbErrorKind::Unsupported { what, key: key.into() },
-        (None, STRING..=SORTED_SET | HASH_ZIPMAP..=SET_LISTPACK) => return Ok(()),
+        (None, STRING..=SORTED_SET | HASH_ZIPMAP..=STREAM_3) => return Ok(()),
         (None, _) => RdbErrorKind::UnknownType(code),
     };
     Err(RdbError::new(offset, kind))
 }
 
 /// Reads a value of a type that can be read, and only copies it.
-pub(super) fn pass_value<R: Read>(code: u8, stream: &mut Stream<R>) -> Result<(), RdbError> {
+pub(super) fn pass_value<R: Read>(code: u8, stream: &mut FileInput<R>) -> Result<(), RdbError> {
     match code {
         STRING | HASH_ZIPMAP | LIST_ZIPLIST | SET_INTSET | SORTED_SET_ZIPLIST | HASH_ZIPLIST
         | HASH_LISTPACK | SORTED_SET_LISTPACK | SET_LISTPACK => return stream.pass_string(),
+        STREAM | STREAM_2 | STREAM_3 => return pass_stream(code, stream),
         _ => {}
     }
     for _ in 0..stream.length()? {

@@ -76,6 +76,11 @@ impl<'a> Input<'a> {
         self.rest.len()
     }
 
+    /// Returns the bytes that are left.
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     /// Takes this many bytes.
     pub(super) fn take(&mut self, count: u64) -> Result<&'a [u8], RdbError> {
         let split = usize::try_from(count).ok().and_then(|count| self.rest.split_at_checked(count));

@@ -5,13 +5,9 @@
 //! byte, so that the sequence can be read from its end.
 
 use super::RdbError;
-use super::input::{Bytes, Input, text};
+use super::input::{Bytes, Input};
+use crate::value::listpack::{self, END, MANY};
 use std::borrow::Cow;
-
-/// The byte after the last entry.
-const END: u8 = 0xff;
-/// The number of entries that says nothing.
-const MANY: u16 = u16::MAX;
 
 /// Passes the entries to `visit`. Returns their number.
 pub(super) fn read<'a>(
@@ -36,53 +32,12 @@ pub(super) fn read<'a>(
 
 /// Reads the next entry; `None` at the end.
 fn next<'a>(input: &mut Input<'a>) -> Result<Option<Cow<'a, [u8]>>, RdbError> {
-    let before = input.left();
-    let first = input.byte()?;
-    let entry = match first {
-        END => return Ok(None),
-        0x00..=0x7f => text(first.into()),
-        0x80..=0xbf => Cow::Borrowed(input.take(u64::from(first & 0x3f))?),
-        0xc0..=0xdf => {
-            let number = i16::from(first & 0x1f) << 8 | i16::from(input.byte()?);
-            // The highest of 13 bits is the sign.
-            text((number << 3 >> 3).into())
-        }
-        0xe0..=0xef => {
-            let length = u64::from(first & 0x0f) << 8 | u64::from(input.byte()?);
-            Cow::Borrowed(input.take(length)?)
-        }
-        0xf0 => {
-            let length = u32::from_le_bytes(input.array()?);
-            Cow::Borrowed(input.take(length.into())?)
-        }
-        0xf1 => text(i16::from_le_bytes(input.array()?).into()),
-        0xf2 => text(three_bytes(input.array()?)),
-        0xf3 => text(i32::from_le_bytes(input.array()?).into()),
-        0xf4 => text(i64::from_le_bytes(input.array()?)),
-        _ => return Err(input.malformed("an entry of a listpack has an unknown encoding")),
-    };
-    skip_length(input, before - input.left())?;
-    Ok(Some(entry))
-}
-
-/// Returns a signed integer of three bytes.
-pub(super) fn three_bytes([low, middle, high]: [u8; 3]) -> i64 {
-    i64::from(i32::from_le_bytes([0, low, middle, high]) >> 8)
-}
-
-/// Reads the length behind an entry, which has to be its own.
-fn skip_length(input: &mut Input<'_>, length: usize) -> Result<(), RdbError> {
-    let width = match length {
-        0..=0x7f => 1,
-        0x80..=0x3ffe => 2,
-        0x3fff..=0x1f_fffe => 3,
-        0x1f_ffff..=0x0fff_fffe => 4,
-        _ => 5,
-    };
-    let bytes = input.take(width)?;
-    let stated = bytes.iter().fold(0, |sum, byte| sum << 7 | usize::from(byte & 0x7f));
-    if stated != length {
-        return Err(input.malformed("an entry of a listpack has another length than it says"));
+    if input.rest().first() == Some(&END) {
+        input.byte()?;
+        return Ok(None);
     }
-    Ok(())
+    let found = listpack::decode(input.rest());
+    let (entry, size) = found.ok_or_else(|| input.malformed("an entry of a listpack is malformed"))?;
+    input.take(size as u64)?;
+    Ok(Some(entry.text()))
 }

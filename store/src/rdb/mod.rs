@@ -1,7 +1,7 @@
 //! Redis' format of files and of DUMP: RDB.
 //!
 //! Files are written in version 10, that of Redis 7.0. Every encoding is read that Redis 2 to 7.2
-//! wrote for strings, lists, sets, hashes and sorted sets.
+//! wrote for strings, lists, sets, hashes, sorted sets and streams.
 //!
 //! | file | contents |
 //! |---|---|
@@ -13,9 +13,10 @@
 //! | `codes` | the numbers of types and of other parts |
 //! | `encode`, `decode` | values to bytes, and back |
 //! | `input` | reads lengths and strings from bytes in memory |
-//! | `stream` | reads them from a file, and computes its checksum |
+//! | `file_input` | reads them from a file, and computes its checksum |
 //! | `extent` | finds where a value in a file ends |
 //! | `listpack`, `ziplist`, `zipmap`, `intset` | collections in one string |
+//! | `streams` | streams |
 //! | `lzf` | strings that Redis has compressed |
 //! | `checksum` | the checksum of files and of DUMP |
 
@@ -26,13 +27,14 @@ mod dump;
 mod encode;
 mod error;
 mod extent;
+mod file_input;
 mod input;
 mod intset;
 mod listpack;
 mod lzf;
 mod reader;
 mod record;
-mod stream;
+mod streams;
 #[cfg(test)]
 mod tests;
 mod writer;

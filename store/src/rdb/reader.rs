@@ -5,8 +5,8 @@ use super::codes::{
     RESIZE, SELECT,
 };
 use super::extent::{check_type, pass_value};
+use super::file_input::FileInput;
 use super::input::{Bytes, Input};
-use super::stream::Stream;
 use super::{RdbError, RdbErrorKind, Record};
 use std::io::Read;
 
@@ -37,7 +37,7 @@ const FIRST_CHECKED: u32 = 5;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct RdbReader<R> {
-    stream: Stream<R>,
+    stream: FileInput<R>,
     version: u32,
     database: u64,
     functions: u64,
@@ -51,8 +51,8 @@ impl<R: Read> RdbReader<R> {
     ///
     /// If the file does not begin as one does, or its version is not known.
     pub fn new(reader: R) -> Result<Self, RdbError> {
-        let mut stream = Stream::new(reader);
-        let no_signature = |stream: &Stream<R>| RdbError::new(stream.offset(), RdbErrorKind::NoSignature);
+        let mut stream = FileInput::new(reader);
+        let no_signature = |stream: &FileInput<R>| RdbError::new(stream.offset(), RdbErrorKind::NoSignature);
         if stream.array()? != *SIGNATURE {
             return Err(no_signature(&stream));
         }

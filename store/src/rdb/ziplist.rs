@@ -6,7 +6,7 @@
 
 use super::RdbError;
 use super::input::{Bytes, Input, text};
-use super::listpack::three_bytes;
+use crate::value::listpack::three_bytes;
 use std::borrow::Cow;
 
 /// The byte after the last entry.

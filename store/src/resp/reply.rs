@@ -161,6 +161,27 @@ impl Reply {
         self.length(b'*', len);
     }
 
+    /// Inserts bytes before what was written from `at` on.
+    pub(crate) fn insert(&mut self, at: usize, bytes: &[u8]) {
+        self.out.splice(at..at, bytes.iter().copied());
+    }
+
+    /// Begins an array before what was written from `at` on: its elements, as many as `len` says.
+    pub(crate) fn insert_array(&mut self, at: usize, len: usize) {
+        self.insert_head(at, |head| head.array(len));
+    }
+
+    /// Begins a map before what was written from `at` on: its pairs, as many as `len` says.
+    pub(crate) fn insert_map(&mut self, at: usize, len: usize) {
+        self.insert_head(at, |head| head.map(len));
+    }
+
+    fn insert_head(&mut self, at: usize, write: impl FnOnce(&mut Self)) {
+        let mut head = Self::new(self.protocol);
+        write(&mut head);
+        self.insert(at, &head.out);
+    }
+
     /// Begins a map of `len` pairs.
     pub fn map(&mut self, len: usize) {
         match self.protocol {

@@ -9,7 +9,7 @@ const BY_KEY: i64 = 1;
 const BY_EVENT: i64 = 2;
 
 /// The letters of kinds of events, in the order in which CONFIG GET shows them. The store has no
-/// events of the last four.
+/// events of the last three.
 const CLASSES: &[u8] = b"g$lshzxetdnm";
 /// The letters that `A` stands for.
 const ALL: &[u8] = b"g$lshzxetd";
@@ -46,6 +46,7 @@ impl EventClass {
             Self::Set => b's',
             Self::Hash => b'h',
             Self::SortedSet => b'z',
+            Self::Stream => b't',
             Self::Expired => b'x',
             Self::Evicted => b'e',
         }

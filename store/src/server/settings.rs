@@ -178,6 +178,10 @@ settings! {
         "The most members of a sorted set that is a list in one block.";
     ZsetMaxListpackValue "zset-max-listpack-value" or "zset-max-ziplist-value", BYTES, "64", true,
         "The longest member of such a sorted set.";
+    StreamNodeMaxBytes "stream-node-max-bytes", BYTES, "4096", true,
+        "The most bytes of a block of a stream; any number if it is 0.";
+    StreamNodeMaxEntries "stream-node-max-entries", COUNT, "100", true,
+        "The most entries of a block of a stream; any number if it is 0.";
 }
 
 /// Why a setting was not set. The texts are Redis' own.

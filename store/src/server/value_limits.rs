@@ -17,6 +17,8 @@ impl Settings {
             set_max_listpack_value: size(Setting::SetMaxListpackValue),
             zset_max_listpack_entries: size(Setting::ZsetMaxListpackEntries),
             zset_max_listpack_value: size(Setting::ZsetMaxListpackValue),
+            stream_node_max_bytes: size(Setting::StreamNodeMaxBytes),
+            stream_node_max_entries: size(Setting::StreamNodeMaxEntries),
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::acl::{Acl, Login};
 use crate::command::{Command, CommandError};
 use crate::resp::{Protocol, Requests};
 use crate::server::{ClientInfo, ClientMemory, Server, Topic};
+use crate::value::StreamId;
 use std::sync::Arc;
 
 /// The state of a connection, between its requests: it moves into the tasks that run them, and
@@ -33,6 +34,8 @@ pub struct Session {
     pub is_closing: bool,
     /// True once the session was closed: what it still runs is of the engine's own.
     pub(crate) is_leaving: bool,
+    /// Where XREAD has begun to wait: an ID for each of its keys.
+    pub(crate) awaited_ids: Vec<StreamId>,
     /// Which replies the client wants.
     pub(crate) replies: Replies,
     /// What it listens to.
@@ -98,6 +101,7 @@ impl Session {
             watched: Vec::new(),
             is_closing: false,
             is_leaving: false,
+            awaited_ids: Vec::new(),
             replies: Replies::On,
             subscriptions: Subscriptions::default(),
             is_monitoring: false,

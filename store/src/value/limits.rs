@@ -19,6 +19,10 @@ pub struct CompactLimits {
     pub zset_max_listpack_entries: usize,
     /// `zset-max-listpack-value`: bytes of a member of a compact sorted set.
     pub zset_max_listpack_value: usize,
+    /// `stream-node-max-bytes`: bytes of a block of a stream; 0 for any number.
+    pub stream_node_max_bytes: usize,
+    /// `stream-node-max-entries`: entries of a block of a stream; 0 for any number.
+    pub stream_node_max_entries: usize,
 }
 
 impl Default for CompactLimits {
@@ -32,6 +36,8 @@ impl Default for CompactLimits {
             set_max_listpack_value: 64,
             zset_max_listpack_entries: 128,
             zset_max_listpack_value: 64,
+            stream_node_max_bytes: 4096,
+            stream_node_max_entries: 100,
         }
     }
 }

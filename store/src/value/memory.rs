@@ -16,6 +16,8 @@ impl ValueRef<'_> {
             Self::Hash(value) => size_of_val(value) + value.memory(samples),
             Self::Set(value) => size_of_val(value) + value.memory(samples),
             Self::SortedSet(value) => size_of_val(value) + value.memory(samples),
+            // Its size is known.
+            Self::Stream(value) => size_of_val(value) + value.bytes(),
         }
     }
 }
@@ -31,6 +33,7 @@ impl ValueRef<'_> {
             Self::Hash(value) => size_of_val(value) + value.bytes(),
             Self::Set(value) => size_of_val(value) + value.bytes(),
             Self::SortedSet(value) => size_of_val(value) + value.bytes(),
+            Self::Stream(value) => size_of_val(value) + value.bytes(),
         }
     }
 }

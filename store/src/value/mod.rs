@@ -9,10 +9,12 @@
 //! |---|---|
 //! | `string` | [`StringValue`], [`StringRef`] |
 //! | `list`, `hash`, `set`, `sorted_set` | [`List`], [`struct@Hash`], [`Set`], [`SortedSet`] |
+//! | `stream` | [`Stream`] |
 //! | `view` | [`ValueRef`]: values as they are read |
 //! | `extended` | [`Extended`]: floating point as INCRBYFLOAT computes it |
 //! | `limits` | [`CompactLimits`]: the sizes up to which they are compact |
 //! | `memory` | how much memory values take |
+//! | `listpack` | entries of Redis' listpack |
 //! | `packed` | byte strings in one buffer |
 //! | `intset` | integers in one buffer |
 //! | `table` | hash tables whose entries have indices |
@@ -24,10 +26,12 @@ mod hash;
 mod intset;
 mod limits;
 mod list;
+pub(crate) mod listpack;
 mod memory;
 mod packed;
 mod set;
 mod sorted_set;
+mod stream;
 mod string;
 mod table;
 mod view;
@@ -39,9 +43,14 @@ pub use extended::Extended;
 pub use hash::Hash;
 pub use limits::CompactLimits;
 pub use list::{End, List};
+pub use listpack::Piece;
 pub use set::Set;
 pub use sorted_set::SortedSet;
 pub(crate) use sorted_set::order_ranked;
+pub use stream::{
+    AppendError, Consumer, ConsumerGroup, EntryLog, PendingEntry, Stream, StreamEntry, StreamId, StreamState,
+    Trim, TrimBound,
+};
 pub use string::{StringRef, StringValue};
 pub(crate) use table::KeyedHasher;
 pub use view::ValueRef;
@@ -88,4 +97,6 @@ values! {
     Set(Box<Set>), Set, as_set_mut, "set";
     /// Members in the order of scores.
     SortedSet(Box<SortedSet>), SortedSet, as_sorted_set_mut, "sorted set";
+    /// Entries in the order of IDs.
+    Stream(Box<Stream>), Stream, as_stream_mut, "stream";
 }

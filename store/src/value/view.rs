@@ -1,6 +1,6 @@
 //! Values as they are read, wherever they are kept.
 
-use super::{Hash, List, Set, SortedSet, StringRef, StringValue, Value};
+use super::{Hash, List, Set, SortedSet, Stream, StringRef, StringValue, Value};
 use crate::command::CommandError;
 
 macro_rules! views {
@@ -50,6 +50,7 @@ views! {
     Hash(&'v Hash) = "hash", as_hash, "hash";
     Set(&'v Set) = "set", as_set, "set";
     SortedSet(&'v SortedSet) = "zset", as_sorted_set, "sorted set";
+    Stream(&'v Stream) = "stream", as_stream, "stream";
 }
 
 impl<'v> From<&'v Value> for ValueRef<'v> {
@@ -60,6 +61,7 @@ impl<'v> From<&'v Value> for ValueRef<'v> {
             Value::Hash(value) => Self::Hash(value),
             Value::Set(value) => Self::Set(value),
             Value::SortedSet(value) => Self::SortedSet(value),
+            Value::Stream(value) => Self::Stream(value),
         }
     }
 }
@@ -75,6 +77,7 @@ impl ValueRef<'_> {
             Self::Hash(value) => Value::Hash(Box::new(value.clone())),
             Self::Set(value) => Value::Set(Box::new(value.clone())),
             Self::SortedSet(value) => Value::SortedSet(Box::new(value.clone())),
+            Self::Stream(value) => Value::Stream(Box::new(value.clone())),
         }
     }
 }

@@ -25,9 +25,19 @@ pub fn fill(target: &mut impl Target) -> Vec<String> {
                 target.line(&format!("SADD {} {element}", name("set")));
                 target.line(&format!("SADD {} {}", name("integers"), number * 1_000_003 - 7));
                 target.line(&format!("ZADD {} {} {element}", name("sorted"), number as f64 / 3.0 - 7.0));
+                target.line(&format!("XADD {} {number}-1 field {element} {text} {number}", name("stream")));
             }
             target.line(&format!("ZADD {} -inf {} inf b 0 c", name("sorted"), i64::MAX));
-            keys.extend(["list", "hash", "set", "integers", "sorted"].map(name));
+            for line in ["CREATE", "CREATECONSUMER"] {
+                let last = if line == "CREATE" { "0" } else { "carol" };
+                target.line(&format!("XGROUP {line} {} group {last}", name("stream")));
+            }
+            let stream = name("stream");
+            target.line(&format!("XREADGROUP GROUP group alice COUNT 5 STREAMS {stream} >"));
+            target.line(&format!("XREADGROUP GROUP group bob COUNT 70 STREAMS {stream} >"));
+            target.line(&format!("XACK {stream} group 1-1"));
+            target.line(&format!("XDEL {stream} 2-1 7-1"));
+            keys.extend(["list", "hash", "set", "integers", "sorted", "stream"].map(name));
         }
     }
     keys
@@ -36,6 +46,10 @@ pub fn fill(target: &mut impl Target) -> Vec<String> {
 /// Returns the commands that tell all of a key.
 fn questions(key: &str) -> Vec<String> {
     let read = match key.split(':').next() {
+        Some("stream") => {
+            let told = ["XRANGE {} - +", "XINFO GROUPS {}", "XPENDING {} group", "TYPE {}", "PEXPIRETIME {}"];
+            return told.iter().map(|question| question.replace("{}", key)).collect();
+        }
         Some("list") => format!("LRANGE {key} 0 -1"),
         Some("hash") => format!("HGETALL {key}"),
         Some("set" | "integers") => format!("SMEMBERS {key}"),

@@ -18,8 +18,7 @@ mod getuser;
 mod storage;
 mod users;
 
-use super::container::container;
-use super::diagnostics::help;
+use super::container::{container, help};
 use super::{Call, Command, CommandError, CommandResult, Flags};
 
 const FOR_ALL: &[Flags] = &[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE];

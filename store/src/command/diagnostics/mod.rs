@@ -17,8 +17,8 @@ mod report;
 mod slow_log;
 mod times;
 
-use super::container::container;
-use super::{Call, Command, CommandResult, Flags};
+use super::container::{container, help};
+use super::{Command, Flags};
 pub(crate) use monitor::show;
 pub(crate) use times::{note_event_since, note_time};
 
@@ -109,10 +109,3 @@ pub(super) const COMMANDS: &[Command] = &[
             ),
         ]),
 ];
-
-/// Writes lines of help.
-pub(super) fn help(call: &mut Call<'_, '_>, lines: &[&str]) -> CommandResult {
-    call.reply.array(lines.len());
-    lines.iter().for_each(|line| call.reply.simple(line));
-    call.done()
-}

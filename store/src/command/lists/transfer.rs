@@ -59,6 +59,7 @@ impl<'a> Transfer<'a> {
             others: if planted!("destination-unheld") { vec![] } else { vec![self.destination.into()] },
             deadline,
             null: NullReply::Bulk,
+            heeds_removal: false,
         }))
     }
 

@@ -22,7 +22,13 @@ pub(super) fn debug(call: &mut Call<'_, '_>) -> CommandResult {
     if args.len() == 3 && args.is(1, "sleep") {
         let seconds = parse_double(args.at(2)).unwrap_or(0.0).max(0.0);
         let deadline = Some(call.now().saturating_add((seconds * 1000.0) as u64));
-        let block = Block { keys: Vec::new(), others: Vec::new(), deadline, null: NullReply::Ok };
+        let block = Block {
+            keys: Vec::new(),
+            others: Vec::new(),
+            deadline,
+            null: NullReply::Ok,
+            heeds_removal: false,
+        };
         return Ok(Outcome::Block(block));
     }
     if args.len() == 2 && args.is(1, "reload") {

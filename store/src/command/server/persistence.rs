@@ -26,7 +26,13 @@ pub(super) fn save(call: &mut Call<'_, '_>) -> CommandResult {
 pub(super) fn save_for(call: &mut Call<'_, '_>, wanted: SnapshotRequest) -> CommandResult {
     request(call, wanted)?;
     // CLIENT UNBLOCK ends the wait with a null.
-    Ok(Outcome::Block(Block { keys: Vec::new(), others: Vec::new(), deadline: None, null: NullReply::Array }))
+    Ok(Outcome::Block(Block {
+        keys: Vec::new(),
+        others: Vec::new(),
+        deadline: None,
+        null: NullReply::Array,
+        heeds_removal: false,
+    }))
 }
 
 /// Begins a snapshot.

@@ -5,7 +5,10 @@ mod files;
 mod robust;
 
 use super::checksum::checksum;
-use crate::value::{CompactLimits, End, Hash, List, Set, SortedSet, StringRef, StringValue, Value, ValueRef};
+use crate::value::{
+    CompactLimits, ConsumerGroup, End, Hash, List, Set, SortedSet, Stream, StreamId, StringRef, StringValue,
+    Value, ValueRef,
+};
 
 /// Returns values of all types, small and large.
 fn values() -> Vec<Value> {
@@ -39,8 +42,31 @@ fn collections(sizes: &[usize]) -> Vec<Value> {
         values.push(Value::Set(Box::new(members)));
         values.push(Value::Set(Box::new(integers)));
         values.push(Value::SortedSet(Box::new(sorted)));
+        values.push(Value::Stream(Box::new(stream(size))));
     }
     values
+}
+
+/// Returns a stream of this many entries, with a group that has read some of them.
+fn stream(size: usize) -> Stream {
+    let (mut stream, limits) = (Stream::default(), CompactLimits::default());
+    let id = |number: usize| StreamId { ms: number as u64 + 1, seq: 7 };
+    for number in 0..size {
+        let (name, text) = (if number % 50 < 40 { "name" } else { "other" }, number.to_string());
+        let fields = [(name.as_bytes(), text.as_bytes())];
+        stream.log_mut().append(id(number), fields.into_iter(), &limits).expect("IDs in order");
+    }
+    let mut group = ConsumerGroup::new(id(size / 2), Some(size as u64 / 2));
+    for (number, consumer) in ["idle", "alice", "bob"].into_iter().enumerate() {
+        group.create_consumer(consumer.as_bytes(), 1_000_000 + number as u64);
+        for at in (0..if number == 0 { 0 } else { size / 2 }).filter(|at| at % 2 == number % 2) {
+            group.deliver(id(at), consumer.as_bytes(), at as u64, at as u64 + 3);
+        }
+    }
+    stream.add_group(b"group", group);
+    stream.add_group(b"other", ConsumerGroup::new(StreamId::MAX, None));
+    stream.log_mut().delete(id(2));
+    stream
 }
 
 /// Returns what a value has, so that two can be compared.
@@ -60,6 +86,14 @@ fn contents(value: &Value) -> (&'static str, Vec<Vec<u8>>) {
         }
         Value::SortedSet(set) => {
             set.iter().map(|(member, score)| [member, format!("={score}").as_bytes()].concat()).collect()
+        }
+        Value::Stream(stream) => {
+            let entries = stream.log().range(StreamId::MIN, StreamId::MAX);
+            let entries =
+                entries.map(|entry| format!("{} {:?}", entry.id, entry.fields().collect::<Vec<_>>()));
+            let groups = stream.groups().map(|group| format!("{group:?}"));
+            let state = format!("{:?}", stream.log().state());
+            entries.chain(groups).chain([state]).map(String::into_bytes).collect()
         }
     };
     (ValueRef::from(value).encoding(), parts)

@@ -6,6 +6,7 @@ mod list;
 mod packed;
 mod set;
 mod sorted_set;
+mod stream;
 
 use proptest::prelude::*;
 
@@ -22,6 +23,8 @@ fn limits() -> CompactLimits {
         set_max_listpack_value: 8,
         zset_max_listpack_entries: 6,
         zset_max_listpack_value: 8,
+        stream_node_max_bytes: 400,
+        stream_node_max_entries: 5,
     }
 }
 

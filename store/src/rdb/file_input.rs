@@ -9,7 +9,7 @@ use std::io::{self, Read};
 const PIECE: usize = 256 * 1024;
 
 /// A file that is read from its start to its end.
-pub(super) struct Stream<R> {
+pub(super) struct FileInput<R> {
     reader: R,
     buffer: Box<[u8]>,
     /// The bytes of the buffer that are not passed on yet.
@@ -24,7 +24,7 @@ pub(super) struct Stream<R> {
     copy: Vec<u8>,
 }
 
-impl<R: Read> Stream<R> {
+impl<R: Read> FileInput<R> {
     pub(super) fn new(reader: R) -> Self {
         Self {
             reader,
@@ -103,7 +103,7 @@ impl<R: Read> Stream<R> {
     }
 }
 
-impl<R: Read> Bytes for Stream<R> {
+impl<R: Read> Bytes for FileInput<R> {
     fn offset(&self) -> u64 {
         self.offset + self.start as u64
     }
