@@ -1,9 +1,10 @@
 //! What a command changed, for those that follow: a log, and listeners to keyspace events.
 
 use super::Commands;
+use crate::keyspace::{Keys, TouchedKey};
 use crate::rdb::dump;
 use crate::resp::Args;
-use crate::server::SnapshotKind;
+use crate::server::{Change, Server, SnapshotKind};
 use crate::value::Value;
 
 /// Kinds of keyspace events, as the setting `notify-keyspace-events` tells them apart.
@@ -81,6 +82,8 @@ pub struct Effects {
     snapshot: Option<SnapshotRequest>,
     /// Set if settings were changed.
     has_new_settings: bool,
+    /// The changes for sessions that get all those of keys with a prefix.
+    broadcasts: Vec<Change>,
 }
 
 impl Effects {
@@ -97,7 +100,7 @@ impl Effects {
     /// Returns true if nothing was noted since it was made or cleared.
     pub(crate) fn is_untouched(&self) -> bool {
         let is_told = self.snapshot.is_some() || self.ends_pause || self.has_new_settings;
-        self.changes == 0 && self.is_empty() && !is_told
+        self.changes == 0 && self.is_empty() && self.broadcasts.is_empty() && !is_told
     }
 
     /// Notes that settings were changed.
@@ -194,10 +197,32 @@ impl Effects {
         }
     }
 
+    /// Tells the sessions that track keys what was changed: at once those that have read it, and by
+    /// [`broadcasts`](Self::broadcasts) the others. `own` is the session that has changed it. The
+    /// task still holds the shards.
+    #[inline]
+    pub(crate) fn invalidate(&mut self, server: &Server, keys: &mut Keys<'_>, own: Option<u64>) {
+        let Some(touched) = keys.take_touched() else { return };
+        server.invalidate(&touched.keys, own);
+        if server.broadcasts() {
+            let change = |touched: TouchedKey| (touched.key, own.filter(|_| !touched.has_expired));
+            self.broadcasts.extend(touched.keys.into_iter().map(change));
+        }
+        if touched.are_all {
+            server.invalidate_all(own);
+        }
+    }
+
+    /// Returns the changes for sessions that get all those of keys with a prefix.
+    pub(crate) fn broadcasts(&self) -> &[Change] {
+        &self.broadcasts
+    }
+
     /// Forgets what was collected, for the next unit.
     pub(crate) fn clear(&mut self) {
         self.commands.clear();
         self.events.clear();
+        self.broadcasts.clear();
         self.changes = 0;
         self.snapshot = None;
         self.ends_pause = false;

@@ -107,6 +107,9 @@ impl<'v> Body<'v> {
         {
             return RequestOutcome::Held;
         }
+        if session.tracking.is_some() {
+            session.write_messages(reply);
+        }
         let before = reply.len();
         let block = match found {
             Err(error) => {
@@ -142,6 +145,9 @@ impl<'v> Body<'v> {
         if block.is_none() && !batch.session.replies.are_wanted() {
             let is_message = command.is_some_and(Command::changes_listening);
             batch.session.replies.apply(&mut batch.reply, before, is_message);
+        }
+        if block.is_none() && batch.session.tracking.is_some() {
+            batch.session.end_tracked(&mut batch.reply, command);
         }
         block.map_or(RequestOutcome::Done, RequestOutcome::Blocked)
     }

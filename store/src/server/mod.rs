@@ -17,6 +17,7 @@
 //! | `pause` | up to when requests are held |
 //! | `inbox` | the messages that wait for a connection |
 //! | `notifications` | keyspace events as messages |
+//! | `tracking` | client-side caching: sessions learn when keys that they have read change |
 
 mod attention;
 mod channels;
@@ -32,6 +33,7 @@ mod persistence;
 mod settings;
 mod slow_log;
 mod statistics;
+mod tracking;
 mod value_limits;
 
 pub(crate) use attention::{Attention, Reason};
@@ -51,6 +53,7 @@ pub use settings::{Setting, SettingError, SettingKind, SettingSpec, Settings};
 pub use slow_log::{SlowLog, SlowRequest};
 pub(crate) use statistics::Times;
 pub use statistics::{CommandCounts, KeyCounts, Statistics};
+pub(crate) use tracking::{Change, Invalidation, Tracker, Tracking, TrackingMode};
 
 use crate::log::Log;
 use std::fmt;
@@ -85,6 +88,8 @@ pub struct Server {
     pub clients: Clients,
     /// The channels to which they listen.
     pub channels: Channels,
+    /// The sessions that track keys.
+    pub(crate) tracking: Tracking,
     /// The snapshots.
     pub persistence: Persistence,
     /// When the store began, in ms since 1970.

@@ -2,13 +2,14 @@
 
 mod replies;
 mod subscriptions;
+mod tracking;
 
 pub(crate) use replies::Replies;
 pub(crate) use subscriptions::Subscriptions;
 
 use crate::command::{Command, CommandError};
 use crate::resp::{Protocol, Requests};
-use crate::server::{ClientInfo, ClientMemory, Server, Topic};
+use crate::server::{ClientInfo, ClientMemory, Server, Topic, Tracker};
 use std::sync::Arc;
 
 /// The state of a connection, between its requests: it moves into the tasks that run them, and
@@ -36,6 +37,10 @@ pub struct Session {
     pub(crate) subscriptions: Subscriptions,
     /// True if it follows all requests, by MONITOR.
     pub(crate) is_monitoring: bool,
+    /// How it tracks keys, if it does.
+    pub(crate) tracking: Option<Arc<Tracker>>,
+    /// True from CLIENT CACHING to the end of the next command or transaction.
+    pub(crate) has_chosen_caching: bool,
     /// What other sessions see of this one.
     pub(crate) client: Arc<ClientInfo>,
     /// The command of its last request, which is probably that of the next.
@@ -97,6 +102,8 @@ impl Session {
             replies: Replies::On,
             subscriptions: Subscriptions::default(),
             is_monitoring: false,
+            tracking: None,
+            has_chosen_caching: false,
             client,
             last_command: None,
             memory: ClientMemory::default(),

@@ -5,6 +5,7 @@
 //! | `session` | PING, ECHO, SELECT, QUIT, RESET |
 //! | `hello` | HELLO and AUTH |
 //! | `client` | CLIENT: the own connection |
+//! | `tracking` | CLIENT TRACKING, CACHING, TRACKINGINFO, GETREDIR |
 //! | `pause` | CLIENT PAUSE and UNPAUSE |
 //! | `listing` | CLIENT LIST and KILL: all connections |
 
@@ -13,6 +14,7 @@ mod hello;
 mod listing;
 mod pause;
 mod session;
+mod tracking;
 
 use super::container::container;
 use super::{Command, Flags, KeyPositions};
@@ -105,7 +107,25 @@ pub(super) const COMMANDS: &[Command] = &[
                     "O(N) Where N is the number of paused clients",
                     "Resume processing of clients that were paused",
                 ),
-            Command::new("client|trackinginfo", 2, client::trackinginfo)
+            Command::new("client|tracking", -3, tracking::set)
+                .flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
+                .categories(&["connection"])
+                .doc(
+                    "connection",
+                    "6.0.0",
+                    "O(1). Some options may introduce additional complexity.",
+                    "Enable or disable server assisted client side caching support",
+                ),
+            Command::new("client|caching", 3, tracking::caching)
+                .flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
+                .categories(&["connection"])
+                .doc(
+                    "connection",
+                    "6.0.0",
+                    "O(1)",
+                    "Instruct the server about tracking or not keys in the next request",
+                ),
+            Command::new("client|trackinginfo", 2, tracking::info)
                 .flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
                 .categories(&["connection"])
                 .doc(
@@ -114,7 +134,7 @@ pub(super) const COMMANDS: &[Command] = &[
                     "O(1)",
                     "Return information about server assisted client side caching for the current connection",
                 ),
-            Command::new("client|getredir", 2, client::getredir)
+            Command::new("client|getredir", 2, tracking::redirect)
                 .flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
                 .categories(&["connection"])
                 .doc(
