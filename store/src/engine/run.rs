@@ -107,7 +107,7 @@ impl<'v> Body<'v> {
         {
             return RequestOutcome::Held;
         }
-        if session.tracking.is_some() {
+        if session.tracking.is_some() && !planted!("messages-after-new-value") {
             session.write_messages(reply);
         }
         let before = reply.len();
