@@ -238,7 +238,7 @@ const MALFORMED: &[&[u8]] = &[
     b"ECHO \"a\"b\r\n",
 ];
 
-fn words(line: &str) -> Vec<Vec<u8>> {
+pub fn words(line: &str) -> Vec<Vec<u8>> {
     line.split(' ').map(|word| if word == "''" { Vec::new() } else { word.as_bytes().to_vec() }).collect()
 }
 

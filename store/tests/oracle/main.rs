@@ -6,6 +6,7 @@ mod fixed;
 mod redis;
 mod reply;
 mod scripts;
+mod tracking;
 
 use redis::{Connection, Server, end_of_reply};
 use reply::Value;
