@@ -156,7 +156,7 @@ impl Versions {
     /// Sets whether sessions track keys. What a session reads after this, in shards that it holds
     /// then, is changed by tasks that read the flag.
     pub(crate) fn set_tracked(&self, is_tracked: bool) {
-        // Relaxed: the task that holds a shard after the session has read there reads no older flag.
+        // Relaxed: a task that holds a shard after the session has read there reads no older flag.
         match is_tracked {
             true => self.word.fetch_or(TRACKED, Ordering::Relaxed),
             false => self.word.fetch_and(!TRACKED, Ordering::Relaxed),

@@ -2,6 +2,7 @@
 
 mod effects;
 mod fixed;
+mod introspection;
 #[allow(dead_code, reason = "other tests use the rest of it")]
 mod redis;
 mod reply;

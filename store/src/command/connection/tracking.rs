@@ -10,12 +10,12 @@ use std::sync::Arc;
 const TWO_REDIRECTS: &str = "ERR A client can only redirect to a single other client";
 const NO_SUCH_CLIENT: &str = "ERR The client ID you want redirect to does not exist";
 const PREFIX_ALONE: &str = "ERR PREFIX option requires BCAST mode to be enabled";
-const BROADCAST_SWITCHED: &str = "ERR You can't switch BCAST mode on/off before disabling tracking for this client, and then \
-     re-enabling it with a different mode.";
+const BROADCAST_SWITCHED: &str = "ERR You can't switch BCAST mode on/off before disabling tracking for this \
+     client, and then re-enabling it with a different mode.";
 const BROADCAST_CHOOSES: &str = "ERR OPTIN and OPTOUT are not compatible with BCAST";
 const BOTH_CHOICES: &str = "ERR You can't specify both OPTIN mode and OPTOUT mode";
-const CHOICE_SWITCHED: &str = "ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then \
-     re-enabling it with a different mode.";
+const CHOICE_SWITCHED: &str = "ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this \
+     client, and then re-enabling it with a different mode.";
 
 /// The options of CLIENT TRACKING.
 #[derive(Debug, Default)]

@@ -3,6 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `introspection` | COMMAND: what the table says |
+//! | `key_specs`, `tips` | what it says of keys, and to proxies |
 //! | `config` | CONFIG |
 //! | `info` | INFO |
 //! | `info_statistics` | its sections on commands and errors |
@@ -16,9 +17,11 @@ mod debug;
 mod info;
 mod info_statistics;
 mod introspection;
+mod key_specs;
 mod memory;
 mod persistence;
 mod shutdown;
+mod tips;
 
 use super::container::container;
 use super::{Call, Command, CommandError, CommandResult, Flags};
@@ -44,6 +47,15 @@ pub(super) const COMMANDS: &[Command] = &[
                     "7.0.0",
                     "O(N) where N is the total number of Redis commands",
                     "Get an array of Redis command names",
+                ),
+            Command::new("command|getkeysandflags", -4, introspection::getkeysandflags)
+                .flags(&[Flags::LOADING, Flags::STALE])
+                .categories(&["connection"])
+                .doc(
+                    "server",
+                    "7.0.0",
+                    "O(N) where N is the number of arguments to the command",
+                    "Extract keys and access flags given a full Redis command",
                 ),
             Command::new("command|getkeys", -4, introspection::getkeys)
                 .flags(&[Flags::LOADING, Flags::STALE])
