@@ -26,6 +26,8 @@ pub enum EventClass {
     Expired,
     /// `e`: a key was evicted.
     Evicted,
+    /// `n`: a key was inserted.
+    New,
 }
 
 /// A keyspace event.
@@ -72,6 +74,7 @@ pub struct Effects {
     changes: u64,
     records_commands: bool,
     records_events: bool,
+    records_insertions: bool,
     /// Set if the running command has said what is to be replayed.
     is_replaced: bool,
     /// The changes, and the commands to replay, before the running command.
@@ -90,6 +93,18 @@ impl Effects {
     /// Begins to collect commands, or events, or both. Changes are always counted.
     pub(crate) fn new(records_commands: bool, records_events: bool) -> Self {
         Self { records_commands, records_events, ..Self::default() }
+    }
+
+    /// Sets whether there are events of new keys.
+    pub(crate) fn recording_insertions(mut self, are_wanted: bool) -> Self {
+        self.records_insertions = are_wanted;
+        self
+    }
+
+    /// Returns true if there are events of new keys.
+    #[inline]
+    pub(crate) fn records_insertions(&self) -> bool {
+        self.records_insertions
     }
 
     /// Returns the number of changes.
@@ -151,6 +166,11 @@ impl Effects {
         if self.records_events {
             self.events.push(Event { class, name, database, key: key.into() });
         }
+    }
+
+    /// Notes that a key was inserted.
+    pub(super) fn note_insertion(&mut self, database: usize, key: Box<[u8]>) {
+        self.events.push(Event { class: EventClass::New, name: "new", database, key });
     }
 
     /// Counts changes of no single key, as of FLUSHALL.

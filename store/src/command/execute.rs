@@ -47,6 +47,7 @@ pub(crate) fn write_timeout(null: NullReply, reply: &mut Reply) {
     match null {
         NullReply::Bulk | NullReply::Array => reply.null_array(),
         NullReply::Ok => reply.ok(),
+        NullReply::Zero => reply.integer(0),
     }
 }
 
@@ -56,5 +57,6 @@ pub(crate) fn write_null(null: NullReply, reply: &mut Reply) {
         NullReply::Bulk => reply.null(),
         NullReply::Array => reply.null_array(),
         NullReply::Ok => reply.ok(),
+        NullReply::Zero => reply.integer(0),
     }
 }

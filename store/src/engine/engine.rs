@@ -254,6 +254,7 @@ impl Inner {
     pub(super) fn effects(&self) -> Effects {
         let is_followed = self.on_effects.is_some();
         Effects::new(is_followed || self.server.log.get().is_some(), is_followed || self.server.notifies())
+            .recording_insertions(self.server.notifies_of_new_keys())
     }
 
     /// Passes effects to those that follow them: sessions, and a function.

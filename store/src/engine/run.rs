@@ -37,7 +37,11 @@ enum RequestOutcome {
 impl<'v> Body<'v> {
     #[inline]
     pub(super) fn new(inner: &'v Arc<Inner>, turn: &'v mut Turn, held: HeldShards<'v>) -> Self {
-        Self { inner, keys: Keys::new(&inner.layout, &inner.versions, held), turn }
+        let mut keys = Keys::new(&inner.layout, &inner.versions, held);
+        if turn.effects.records_insertions() {
+            keys.note_insertions();
+        }
+        Self { inner, keys, turn }
     }
 
     /// Runs the next request of a batch, and serves the sessions that waited for what it has

@@ -26,6 +26,8 @@ pub struct Keys<'v> {
     now: u64,
     /// Keys that were changed and that sessions wait for.
     ready: Vec<(usize, Box<[u8]>)>,
+    /// Keys that were inserted, if that is noted.
+    pub(super) inserted: Option<Vec<Box<[u8]>>>,
     /// What was changed, for sessions that track keys.
     pub(super) touched: Touched,
     /// Keys that were removed because they had expired.
@@ -73,6 +75,7 @@ impl<'v> Keys<'v> {
             database: 0,
             now: 0,
             ready: Vec::new(),
+            inserted: None,
             touched: Touched::default(),
             expired: Vec::new(),
             met: RefCell::default(),

@@ -1,4 +1,4 @@
-//! What a command has changed, for sessions that track keys.
+//! What a command has changed, for sessions that track keys and for events of new ones.
 
 use super::Keys;
 
@@ -31,6 +31,24 @@ impl Keys<'_> {
     /// Notes that any key may have changed, if sessions track keys.
     pub(super) fn touch_any(&mut self) {
         self.touched.are_all |= self.version.is_tracked();
+    }
+
+    /// Begins to note the keys that are inserted.
+    pub(crate) fn note_insertions(&mut self) {
+        self.inserted.get_or_insert_default();
+    }
+
+    /// Notes the insertion of a key, if that is wanted.
+    #[inline]
+    pub(super) fn note_insertion(&mut self, key: &[u8]) {
+        if let Some(inserted) = &mut self.inserted {
+            inserted.push(key.into());
+        }
+    }
+
+    /// Takes the keys that were inserted, in order.
+    pub(crate) fn take_inserted(&mut self) -> Vec<Box<[u8]>> {
+        self.inserted.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Takes what was changed; `None` if nothing was noted.

@@ -16,8 +16,8 @@ mod pause;
 mod session;
 mod tracking;
 
-use super::container::container;
-use super::{Command, Flags, KeyPositions};
+use super::container::{container, help, list_subcommands};
+use super::{Call, Command, CommandResult, Flags, KeyPositions};
 use hello::{auth, hello};
 use session::{echo, ping, quit, reset, select};
 
@@ -107,6 +107,7 @@ pub(super) const COMMANDS: &[Command] = &[
                     "O(N) Where N is the number of paused clients",
                     "Resume processing of clients that were paused",
                 ),
+            help("client|help", list_own, "connection", "5.0.0").categories(&["connection"]),
             Command::new("client|tracking", -3, tracking::set)
                 .flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
                 .categories(&["connection"])
@@ -197,3 +198,8 @@ pub(super) const COMMANDS: &[Command] = &[
                 ),
         ]),
 ];
+
+/// The help on the containers of this family.
+fn list_own(call: &mut Call<'_, '_>) -> CommandResult {
+    list_subcommands(call, COMMANDS)
+}

@@ -20,8 +20,8 @@ pub(super) enum KeyPlace {
     Range { first: usize, last: isize, step: usize },
     /// As many as the argument at `count` says, right after it.
     Counted { count: usize },
-    /// After a word that is at or behind a position: a range, or the first of `limit` equal parts of
-    /// what follows.
+    /// After a word that is at or behind a position: a range, or the first of `limit` equal parts
+    /// of what follows.
     After { word: &'static str, from: usize, last: isize, step: usize, limit: usize },
     /// That takes a function.
     Unknown,

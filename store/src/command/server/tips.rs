@@ -26,10 +26,10 @@ static TIPS: &[(&[&str], &[&str])] = &[
     ]),
     (&["dbsize"], &["request_policy:all_shards", "response_policy:agg_sum"]),
     (&["del", "exists", "touch", "unlink"], &["request_policy:multi_shard", "response_policy:agg_sum"]),
-    (&["flushall", "flushdb", "function|flush", "ping"], &[
+    (&["flushall", "flushdb", "function|flush", "memory|purge", "ping"], &[
         "request_policy:all_shards", "response_policy:all_succeeded"
     ]),
-    (&["info", "memory|doctor", "memory|stats"], &[
+    (&["info", "memory|doctor", "memory|malloc-stats", "memory|stats"], &[
         "nondeterministic_output", "request_policy:all_shards", "response_policy:special"
     ]),
     (&["keys"], &["request_policy:all_shards", "nondeterministic_output_order"]),
@@ -43,4 +43,5 @@ static TIPS: &[(&[&str], &[&str])] = &[
     (&["scan"], &["nondeterministic_output", "request_policy:special"]),
     (&["slowlog|get"], &["request_policy:all_nodes", "nondeterministic_output"]),
     (&["slowlog|len"], &["request_policy:all_nodes", "response_policy:agg_sum", "nondeterministic_output"]),
+    (&["wait"], &["request_policy:all_shards", "response_policy:agg_min"]),
 ];

@@ -58,8 +58,8 @@ impl Server {
         let keys: Arc<[Box<[u8]>]> = [key.into()].into();
         let trackers = self.tracking.read();
         for tracker in readers.iter().filter_map(|session| trackers.by_session.get(session)) {
-            let is_own = own == Some(tracker.session());
-            if !tracker.is_broadcast() && !(is_own && tracker.skips_own()) {
+            let is_skipped = tracker.skips_own() && own == Some(tracker.session());
+            if !tracker.is_broadcast() && !is_skipped {
                 self.send(tracker, Some(keys.clone()), own, receipts);
             }
         }
