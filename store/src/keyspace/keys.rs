@@ -29,7 +29,7 @@ pub struct Keys<'v> {
     /// Keys that were inserted, if that is noted.
     pub(super) inserted: Option<Vec<Box<[u8]>>>,
     /// What was changed, for sessions that track keys.
-    pub(super) touched: Touched,
+    pub(super) touched: Option<Box<Touched>>,
     /// Keys that were removed because they had expired.
     pub(super) expired: Vec<Expired>,
     /// Expired keys that were met in shards that may be written. They are removed in the end: what
@@ -76,7 +76,7 @@ impl<'v> Keys<'v> {
             now: 0,
             ready: Vec::new(),
             inserted: None,
-            touched: Touched::default(),
+            touched: None,
             expired: Vec::new(),
             met: RefCell::default(),
             logged: Mark::default(),

@@ -24,13 +24,15 @@ impl Keys<'_> {
     #[inline]
     pub(super) fn touch(&mut self, key: &[u8], has_expired: bool) {
         if self.version.is_tracked() {
-            self.touched.keys.push(TouchedKey { key: key.into(), has_expired });
+            self.touched.get_or_insert_default().keys.push(TouchedKey { key: key.into(), has_expired });
         }
     }
 
     /// Notes that any key may have changed, if sessions track keys.
     pub(super) fn touch_any(&mut self) {
-        self.touched.are_all |= self.version.is_tracked();
+        if self.version.is_tracked() {
+            self.touched.get_or_insert_default().are_all = true;
+        }
     }
 
     /// Begins to note the keys that are inserted.
@@ -53,9 +55,8 @@ impl Keys<'_> {
 
     /// Takes what was changed; `None` if nothing was noted.
     #[inline]
-    pub(crate) fn take_touched(&mut self) -> Option<Touched> {
-        let is_noted = !self.touched.keys.is_empty() || self.touched.are_all;
-        is_noted.then(|| std::mem::take(&mut self.touched))
+    pub(crate) fn take_touched(&mut self) -> Option<Box<Touched>> {
+        self.touched.take()
     }
 
     /// Sets whether sessions track keys: for all tasks, this one among them.
