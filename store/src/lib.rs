@@ -17,6 +17,7 @@
 //! | `snapshot` | snapshots as files |
 //! | [`session`] | the state of a connection |
 //! | [`server`] | what all connections share |
+//! | `acl` | users and what they may do |
 //! | [`glob`] | patterns of names |
 //!
 //! # Features
@@ -25,6 +26,7 @@
 //! |---|---|
 //! | `program` (default) | the program `xtasking-store` |
 //! | `net` | [`net`]; part of `program` |
+//! | `tls` | clients by TLS, with rustls and ring: it needs a C compiler |
 //!
 //! # Types of other crates
 //!
@@ -41,6 +43,7 @@ mod planted;
 #[doc = include_str!("../README.md")]
 mod readme {}
 
+mod acl;
 pub mod command;
 pub mod engine;
 pub mod glob;

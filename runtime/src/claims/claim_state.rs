@@ -13,7 +13,7 @@ use crate::sync::{AtomicU32, Relaxed, SpinMutex, UnsafeCell};
 use crate::task::options::Options;
 use crate::task::pending::PendingTask;
 use crate::task::spawner::sealed::Origin;
-use crate::task::{JoinError, Task, catch, quietly};
+use crate::task::{JoinError, Task, catch, drop_quietly, quietly};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::mem::take;
@@ -94,7 +94,7 @@ impl Drop for ClaimInner {
     /// A plan holds user values whose destructors may panic; a panic is swallowed, so that the last
     /// owner can finish its cleanup.
     fn drop(&mut self) {
-        quietly(|| drop(self.plan.take()));
+        drop_quietly(self.plan.take());
     }
 }
 

@@ -11,7 +11,7 @@ use crate::memory::SizeClass;
 use crate::scheduler::{Context, Worker};
 use crate::task::pending::PendingTask;
 use crate::task::spawner::sealed::Origin;
-use crate::task::{JoinError, Task, quietly};
+use crate::task::{JoinError, Task, drop_quietly};
 use core::ptr::NonNull;
 
 /// A pointer to the state of a claim; or none if there was no memory left. Then there will be no
@@ -45,7 +45,7 @@ impl ClaimStatePtr {
             // SAFETY: the block is fresh, and its class is for this size.
             Some(block) => unsafe { block.write(state()) },
             // The request holds user values, whose destructors may panic.
-            None => quietly(|| drop(state)),
+            None => drop_quietly(state),
         }
         Self(block)
     }

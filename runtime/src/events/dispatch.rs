@@ -5,7 +5,7 @@ use super::handlers::Handlers;
 use super::timers::{NEVER, Timers};
 use crate::scheduler::{Context, RuntimeHandle, RuntimeState};
 use crate::sync::{AcqRel, Acquire, AtomicBool, Release};
-use crate::task::{catch, discard};
+use crate::task::drop_quietly;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
@@ -48,11 +48,6 @@ impl Outside {
             handlers.into_iter().for_each(drop_quietly);
         }
     }
-}
-
-/// Drops what belongs to the program, whose destructor may panic.
-pub(super) fn drop_quietly<T>(value: T) {
-    _ = catch(|| drop(value)).map_err(discard);
 }
 
 impl RuntimeState {

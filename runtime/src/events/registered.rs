@@ -1,10 +1,10 @@
 //! A source that is registered with the queue of events of a worker.
 
-use super::dispatch::drop_quietly;
 use super::{Events, Interest, Registration, Source, Token};
 use crate::platform::PlatformError;
 use crate::scheduler::{Context, Runtime, RuntimeState};
 use crate::sync::SeqCst;
+use crate::task::drop_quietly;
 use alloc::sync::Arc;
 use core::fmt;
 

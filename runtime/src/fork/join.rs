@@ -3,7 +3,7 @@
 use super::half::Half;
 use super::{Job, Top};
 use crate::scheduler::{Context, Runtime, Worker};
-use crate::task::{TaskBuilder, quietly, throw};
+use crate::task::{TaskBuilder, drop_quietly, throw};
 use alloc::sync::Arc;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
@@ -385,9 +385,9 @@ unsafe fn abandon<R, B: FnOnce(Fork<'_>) -> R>(at: Top, half: Half<B, R>) {
     // done, with its result.
     unsafe {
         if Job::pop(half.job()) || (*at.forks().context()).take_back(at, half.run_fn(), false) {
-            quietly(|| drop(half.take_body()));
+            drop_quietly(half.take_body());
         } else {
-            quietly(|| drop(half.take_result()));
+            drop_quietly(half.take_result());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Spans of the crate `tracing`, one for each run of a task.
 
 use super::{Description, Touched};
-use crate::task::{catch, discard, quietly};
+use crate::task::{catch, discard, drop_quietly};
 use core::fmt;
 use tracing::span::EnteredSpan;
 use tracing::{Level, enabled, span};
@@ -14,7 +14,7 @@ pub(crate) struct TaskSpan(Option<EnteredSpan>);
 
 impl Drop for TaskSpan {
     fn drop(&mut self) {
-        quietly(|| drop(self.0.take()));
+        drop_quietly(self.0.take());
     }
 }
 

@@ -94,8 +94,7 @@ impl<R, K: Sink<R>, X: TaskAnnotation> Sink<R> for Annotated<K, X> {
     }
 
     fn name(&self) -> Option<&'static str> {
-        let own = self.annotation.name().or_else(|| self.inner.name());
-        own.or_else(|| self.annotation.default_name())
+        self.annotation.name().or(self.inner.name()).or(self.annotation.default_name())
     }
 
     #[inline(always)]

@@ -11,7 +11,7 @@ use super::access::ObjectAccess;
 use super::descriptor::{Meta, Task, VTable, class_of, is_too_large};
 use super::options::SpawnRequest;
 use super::spawner::{CompleteTask, Route, sealed::Origin, sealed::Spawn};
-use super::{JoinError, Payload, Sink, quietly};
+use super::{JoinError, Payload, Sink, drop_quietly};
 use crate::monitor::Description;
 use crate::object::{Fetch, FreeWord};
 use crate::scheduler::Worker;
@@ -154,7 +154,7 @@ pub(super) unsafe fn write<B: TaskBody, K: Sink<B::Output>>(
 #[cold]
 #[inline(never)]
 pub(super) fn refuse<R, K: Sink<R>>(mut spawner: impl Spawn, body: impl Sized, sink: K, why: JoinError) {
-    quietly(|| drop(body));
+    drop_quietly(body);
     sink.refuse(spawner.origin_mut(), why);
     spawner.finish();
 }

@@ -17,7 +17,7 @@ use super::entry::{leave, mend, poison, try_enter};
 use super::grant::Grant;
 use super::handle::Handle;
 use super::multi_object::{ObjectGrants, ObjectList, leave_first, mend_all, poison_all};
-use super::{JoinError, Payload, TaskBuilder, catch, quietly, throw};
+use super::{JoinError, Payload, TaskBuilder, catch, drop_quietly, throw};
 use crate::object::{FreeWord, Header, Primitive};
 use crate::scheduler::{Context, Runtime, RuntimeState};
 use crate::sync::Backoff;
@@ -93,7 +93,7 @@ impl<A: AccessSet> TaskBuilder<&Runtime, A> {
         let outcome = match outcome {
             InPlace::Ran(outcome) => outcome.map_err(JoinError::panicked),
             InPlace::Refused(error, body) => {
-                quietly(|| drop(body));
+                drop_quietly(body);
                 Err(error)
             }
             InPlace::Busy(body) => {

@@ -9,7 +9,7 @@ use crate::scheduler::Worker;
 use alloc::boxed::Box;
 use alloc::string::String;
 use core::any::Any;
-use core::mem::ManuallyDrop;
+use core::mem::{ManuallyDrop, needs_drop};
 
 /// The payload of a panic.
 pub(crate) type Payload = Box<dyn Any + Send + 'static>;
@@ -61,6 +61,16 @@ impl<S> Drop for PanicGuard<S> {
 pub(crate) fn quietly(run: impl FnOnce()) {
     if let Err(payload) = catch(run) {
         discard(payload);
+    }
+}
+
+/// Drops a value of user code and discards a panic of its destructor. It is compiled once for each
+/// type: tasks drop the same one in several places.
+pub(crate) fn drop_quietly<T>(value: T) {
+    if const { needs_drop::<T>() } {
+        let mut value = Some(value);
+        // One function for all types, as little code as possible for each.
+        quietly(&mut (|| value = None) as &mut dyn FnMut());
     }
 }
 

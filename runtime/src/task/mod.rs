@@ -97,6 +97,6 @@ pub(crate) use descriptor::{Meta, Task, VTable, class_of};
 pub(crate) use failure::{Failure, JoinError};
 pub(crate) use frame_guard::FrameGuard;
 pub(crate) use group::{GroupState, Groups};
-pub(crate) use guard::{Aftermath, Payload, catch, discard, guarded, quietly, throw};
+pub(crate) use guard::{Aftermath, Payload, catch, discard, drop_quietly, guarded, quietly, throw};
 pub(crate) use handle::{Handle, Promise};
 pub(crate) use handle::{Sink, pair};

@@ -8,7 +8,7 @@ use super::entry::{ReadEntry, enter_to_read};
 use super::options::SpawnRequest;
 use super::spawner::{sealed::Origin, sealed::Spawn};
 use super::visit::{OptimisticBody, Step};
-use super::{JoinError, Meta, Payload, Sink, Task, catch, discard, guarded, quietly};
+use super::{JoinError, Meta, Payload, Sink, Task, catch, discard, drop_quietly, guarded};
 use crate::annotation::{Part, Place};
 use crate::monitor::Description;
 use crate::object::{Fetch, FreeWord, Primitive, Reference, Versioned};
@@ -124,7 +124,7 @@ impl<V: OptimisticBody> TaskBody for Walk<V> {
                 let read = |_: &_, _: &mut Worker| (*walk).visit.read(target, &value.0);
                 let (step, _) = guarded(cx, (task, stamp), panicked::<V, K>, read);
                 if !header.latch.validate(stamp) && !planted!("visit-version-unchecked") {
-                    quietly(|| drop(step));
+                    drop_quietly(step);
                     break;
                 }
                 match step {
@@ -146,7 +146,7 @@ impl<V: OptimisticBody> TaskBody for Walk<V> {
     }
 
     unsafe fn abandon(self, meta: Meta, cx: &mut Worker) {
-        quietly(|| drop(self.visit));
+        drop_quietly(self.visit);
         if meta.has_grant_token() {
             // SAFETY: alive by this function's contract. A task with the grant token runs at the
             // object's home and holds the object.
@@ -230,7 +230,7 @@ unsafe fn finish<V: OptimisticBody, K: Sink<V::Result>>(
                 return Err(refused);
             }
             // Its destructor is user code, and may panic.
-            quietly(|| drop(output));
+            drop_quietly(output);
             Err(refused)
         }
     });
@@ -247,7 +247,7 @@ unsafe fn finish<V: OptimisticBody, K: Sink<V::Result>>(
         }
         Err(error) => error,
     };
-    quietly(|| drop(visit));
+    drop_quietly(visit);
     sink.complete(Err(error), cx);
     cx.finished(meta.epoch());
 }

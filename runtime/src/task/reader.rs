@@ -17,7 +17,7 @@ use super::entry::{leave, try_enter_to_read};
 use super::node_version::NodeVersion;
 use super::optimistic_read;
 use super::visit::{OptimisticBody, Step};
-use super::{Access, JoinError, TaskBuilder, catch, discard, pair, quietly};
+use super::{Access, JoinError, TaskBuilder, catch, discard, drop_quietly, pair};
 use crate::annotation::Part;
 use crate::memory::ReaderToken;
 use crate::object::{FreeWord, Link, Reference, Version, Versioned};
@@ -273,7 +273,7 @@ fn read_once<T: Version, O>(
         return Some((step, stamp));
     }
     // Its destructor is user code, and may panic.
-    quietly(|| drop(step));
+    drop_quietly(step);
     None
 }
 

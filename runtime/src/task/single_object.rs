@@ -8,7 +8,7 @@ use super::entry::{ReadEntry, enter, enter_to_read, leave, mend, poison};
 use super::grant::Grant;
 use super::options::SpawnRequest;
 use super::spawner::{sealed::Origin, sealed::Spawn};
-use super::{JoinError, Meta, Payload, Sink, Task, guarded, quietly};
+use super::{JoinError, Meta, Payload, Sink, Task, drop_quietly, guarded};
 use crate::annotation::Part;
 use crate::monitor::Description;
 use crate::object::{Class, Fetch, FreeWord, Primitive, Reference, Turn};
@@ -137,7 +137,7 @@ impl<B: ObjectBody> TaskBody for SingleObject<B> {
     }
 
     unsafe fn abandon(self, meta: Meta, cx: &mut Worker) {
-        quietly(|| drop(self.body));
+        drop_quietly(self.body);
         if meta.has_grant_token() {
             // SAFETY: alive by this function's contract. A task with the grant token runs at the
             // object's home and holds the object.
@@ -169,11 +169,11 @@ unsafe fn run_in_place<B: ObjectBody, K: Sink<B::Result>>(task: NonNull<Task>, c
         let (SingleObject { body, .. }, sink, meta) = take::<SingleObject<B>, K>(task, cx);
         let after = SingleEpilogue { target, sink, meta };
         if let Err(failure) = after.sink.start(cx) {
-            quietly(|| drop(body));
+            drop_quietly(body);
             return after.finish(Err(failure), cx);
         }
         if let Err(error) = enter(header, target, B::Grant::WRITE, cx) {
-            quietly(|| drop(body));
+            drop_quietly(body);
             return after.finish(Err(error), cx);
         }
         let value = value_of::<<B::Grant as Grant>::Class>(target);
@@ -294,7 +294,7 @@ unsafe fn run_on_copy<B: ObjectBody, K: Sink<B::Result>>(task: NonNull<Task>, cx
                 return cx.finished(meta.epoch());
             }
         };
-        quietly(|| drop(body));
+        drop_quietly(body);
         sink.complete(Err(failure), cx);
         cx.finished(meta.epoch());
     }

@@ -3,7 +3,7 @@
 use super::body::{BodyWithSink, TaskBody, complete_panicked, must_be_boxed, spawn_body, take};
 use super::options::{Options, SpawnRequest};
 use super::spawner::{Route, sealed::Origin, sealed::Spawn};
-use super::{Meta, Sink, Task, guarded, quietly};
+use super::{Meta, Sink, Task, drop_quietly, guarded};
 use crate::monitor::Description;
 use crate::object::Fetch;
 use crate::scheduler::{Context, Worker};
@@ -125,7 +125,7 @@ where
     }
 
     unsafe fn abandon(self, _: Meta, _: &mut Worker) {
-        quietly(|| drop(self.run));
+        drop_quietly(self.run);
     }
 }
 
@@ -136,7 +136,7 @@ where
     F: FnOnce((), &mut Context) -> R + Send + 'static,
 {
     if let Err(failure) = sink.start(cx) {
-        quietly(|| drop(run));
+        drop_quietly(run);
         sink.complete(Err(failure), cx);
         return cx.finished(meta.epoch());
     }

@@ -8,7 +8,7 @@ use crate::memory::SizeClass;
 use crate::scheduler::{Context, Worker};
 use crate::task::pending::PendingTask;
 use crate::task::spawner::sealed::Origin;
-use crate::task::{JoinError, quietly};
+use crate::task::{JoinError, drop_quietly, quietly};
 use alloc::boxed::Box;
 use core::ptr::NonNull;
 
@@ -44,7 +44,7 @@ impl<Q: Request> StatePtr<Q> {
             // SAFETY: the block is fresh, and its class is for this size.
             Some(block) => unsafe { block.write(state()) },
             // The request holds user values, whose destructors may panic.
-            None => quietly(|| drop(state)),
+            None => drop_quietly(state),
         }
         Self(block)
     }
@@ -74,7 +74,7 @@ impl<Q: Request> ClaimHandle for StatePtr<Q> {
         // SAFETY: the caller owns the state, which `new` made in a block of that class or in a box.
         unsafe {
             match Self::CLASS {
-                None => quietly(|| drop(Box::from_raw(state.as_ptr()))),
+                None => drop_quietly(Box::from_raw(state.as_ptr())),
                 Some(class) => {
                     if Q::HAS_USER_VALUES {
                         quietly(|| state.drop_in_place());

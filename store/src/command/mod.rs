@@ -9,7 +9,9 @@
 //! | `spec` | [`Command`]: an entry in the table |
 //! | `expiry` | times of expiry among the arguments |
 //! | `resolve`, `execute` | finds the command of a request; runs it |
+//! | `rights` | checks requests against the rights of their user |
 //! | `container` | the function of a command that only has subcommands |
+//! | `acl` | users and what they may do |
 //! | `connection`, `server` | commands on the connection, on the server |
 //! | `generic` | commands on keys of any type |
 //! | `transactions` | MULTI and its siblings |
@@ -40,6 +42,7 @@
 //! has written. The names of flags, categories and groups are those of Redis' `COMMAND INFO` and
 //! `COMMAND DOCS`.
 
+mod acl;
 mod bitmaps;
 mod call;
 pub(crate) mod caught;
@@ -62,6 +65,7 @@ mod operands;
 mod probes;
 mod pubsub;
 mod resolve;
+mod rights;
 mod server;
 mod sets;
 mod sort;
@@ -81,5 +85,6 @@ pub use error::CommandError;
 pub(crate) use execute::{Executed, execute, write_timeout};
 pub use resolve::{check_access, resolve};
 pub(crate) use resolve::{check_listening, find_named};
+pub(crate) use rights::check_rights;
 pub use spec::{Command, Flags, KeyPositions, Reader, Run};
 pub use table::{commands, find};

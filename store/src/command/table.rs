@@ -2,8 +2,8 @@
 
 use super::spec::Command;
 use super::{
-    bitmaps, connection, diagnostics, generic, geo, hashes, hyperloglogs, lists, pubsub, server, sets, sort,
-    sorted_sets, strings, transactions,
+    acl, bitmaps, connection, diagnostics, generic, geo, hashes, hyperloglogs, lists, pubsub, server, sets,
+    sort, sorted_sets, strings, transactions,
 };
 use ahash::RandomState;
 use std::collections::HashMap;
@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 
 /// The entries of each family.
 const FAMILIES: &[&[Command]] = &[
+    acl::COMMANDS,
     bitmaps::COMMANDS,
     connection::COMMANDS,
     diagnostics::COMMANDS,

@@ -1,6 +1,7 @@
 //! MULTI, EXEC, DISCARD, WATCH, UNWATCH.
 
 use super::execute::{execute, write_null};
+use super::rights::check_queued;
 use super::{Call, Command, CommandError, CommandResult, Flags, KeyPositions, note_time, resolve};
 use crate::server::{CommandCounts, Setting, Times};
 use crate::session::{Transaction, WatchedKey};
@@ -146,6 +147,14 @@ fn exec(call: &mut Call<'_, '_>) -> CommandResult {
         };
         let (now, selected) = (queued.keys.now(), queued.session.database);
         queued.keys.begin(selected, now);
+        let is_allowed = check_queued(command, args, queued.session, queued.server, now);
+        if let Err(error) = is_allowed
+            && !planted!("queued-rights-unchecked")
+        {
+            queued.reply.error(error.text());
+            queued.server.statistics.count_error(queued.session.id(), error.text());
+            continue;
+        }
         // Inside a transaction nothing waits.
         let began = Instant::now();
         let executed = execute(command, &mut queued);

@@ -91,10 +91,14 @@ enum Turned {
 impl Batch {
     pub(super) fn new(
         inner: Arc<Inner>,
-        session: Box<Session>,
+        mut session: Box<Session>,
         requests: Requests,
         then: Box<dyn Completion>,
     ) -> Box<Self> {
+        if !session.is_authenticated {
+            // Here alone, as the shards of a request are chosen before it is checked.
+            session.is_authenticated = inner.server.acl.is_open();
+        }
         let bytes = (requests.len() * BYTES_OF_REPLY).max(LEAST_BYTES);
         let reply = Reply::with_room(session.protocol, bytes);
         let dependence = Dependence::default();

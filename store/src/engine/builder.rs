@@ -3,6 +3,7 @@
 use super::Engine;
 use super::blocked::Blocked;
 use super::engine::{Clock, EffectsHook, Inner};
+use crate::acl::Acl;
 use crate::command::Effects;
 use crate::keyspace::{Layout, Shard, Versions};
 use crate::log::{Log, OpenError, Options, PolicySource, Replay};
@@ -32,6 +33,7 @@ pub struct Builder {
     on_message: Option<MessageHook>,
     on_shutdown: Option<ShutdownHook>,
     settings: Vec<(String, String)>,
+    users: Vec<String>,
     memory: MemorySource,
     log: Option<LogSource>,
 }
@@ -51,6 +53,7 @@ impl Default for Builder {
             on_message: None,
             on_shutdown: None,
             settings: Vec::new(),
+            users: Vec::new(),
             memory: Box::new(resident_bytes),
             log: None,
         }
@@ -87,6 +90,12 @@ impl Builder {
     /// Sets a setting of the registry, as a line of `redis.conf` does.
     pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.push((name.into(), value.into()));
+        self
+    }
+
+    /// Adds a user: its name and rules, as a line `user` of `redis.conf` has them.
+    pub fn user(mut self, line: impl Into<String>) -> Self {
+        self.users.push(line.into());
         self
     }
 
@@ -174,6 +183,7 @@ impl Builder {
     /// # Errors
     ///
     /// If the log cannot be opened: another process uses it, the disk fails, or a file is corrupt.
+    /// If the users cannot be made.
     ///
     /// # Panics
     ///
@@ -210,6 +220,7 @@ impl Builder {
             memory: Memory::new(self.memory),
             slow_log: SlowLog::default(),
             latency: LatencyMonitor::default(),
+            acl: Acl::default(),
             attention: Attention::default(),
             pause: Pause::default(),
             monitors: Monitors::default(),
@@ -223,6 +234,7 @@ impl Builder {
             workers: rt.workers(),
         };
         server.heed_settings();
+        server.make_users(&self.users).map_err(OpenError::Users)?;
         let engine = Engine {
             inner: Arc::new(Inner {
                 runtime: rt.handle(),

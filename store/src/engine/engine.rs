@@ -76,12 +76,11 @@ impl Engine {
         // Relaxed: only the number has to be one of its own.
         let id = self.inner.next_session.fetch_add(1, Ordering::Relaxed);
         let now = self.inner.now();
-        let client = self.inner.server.clients.open(id, address, now);
+        let server = &self.inner.server;
+        let client = server.clients.open(id, address, server.acl.default_account().name(), now);
         let seed = self.inner.seed ^ id.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mut session = Box::new(Session::new(client, seed));
-        session.is_authenticated = !self.inner.server.settings.needs_password();
-        self.inner.server.statistics.count_connection();
-        session
+        server.statistics.count_connection();
+        Box::new(Session::new(client, &server.acl, seed))
     }
 
     /// Opens a session for a thread that waits for its replies.

@@ -2,6 +2,7 @@
 
 use super::engine::Inner;
 use super::plan::Shards;
+use crate::acl::Acl;
 use crate::command::{Call, Effects, Malformed, execute, resolve, visit_units};
 use crate::keyspace::{HeldShards, Keys};
 use crate::log::ReplayError;
@@ -72,13 +73,15 @@ impl Inner {
 impl<'v> Replayer<'v> {
     fn new(inner: &'v Inner, held: HeldShards<'v>) -> Self {
         // Listed for a moment only: it is no client.
-        let client = inner.server.clients.open(0, "", 0);
+        // Its user is none of the server's, which may have few rights.
+        let acl = Acl::default();
+        let client = inner.server.clients.open(0, "", acl.default_account().name(), 0);
         inner.server.clients.close(0);
         let reply = Reply::new(Protocol::Two);
         Self {
             inner,
             keys: Keys::new(&inner.layout, &inner.versions, held),
-            session: Session::new(client, 0),
+            session: Session::new(client, &acl, 0),
             reply,
         }
     }

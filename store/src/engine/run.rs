@@ -9,7 +9,7 @@ use super::serve::{Errand, serve_ready};
 use super::turn::{Delay, Turn};
 use crate::command::{
     Block, Call, Command, CommandError, Executed, Flags, KeyPositions, check_access, check_listening,
-    execute, find_named, resolve,
+    check_rights, execute, find_named, resolve,
 };
 use crate::keyspace::{HeldShards, Keys, Waiting};
 use crate::resp::{Args, Reply};
@@ -93,6 +93,7 @@ impl<'v> Body<'v> {
         let arg_count = args.len();
         let found = command.map_or_else(|| resolve(args), Ok).and_then(|command| {
             check_access(command, session.is_authenticated)?;
+            check_rights(command, args, session, &self.inner.server, self.turn.now)?;
             check_listening(command, session)?;
             if command.flags.has(Flags::NO_MULTI) && !runs_now(command, session) {
                 return Err(CommandError::NOT_IN_TRANSACTION);

@@ -7,7 +7,7 @@ use super::part::EarlyReplies;
 use super::plan::{Shards, normalize};
 use super::run::Body;
 use super::turn::Turn;
-use crate::command::{SnapshotRequest, resolve, show, write_timeout};
+use crate::command::{SnapshotRequest, check_rights, resolve, show, write_timeout};
 use crate::keyspace::Waiting;
 use crate::server::{CommandCounts, Unblock};
 use std::collections::VecDeque;
@@ -97,6 +97,19 @@ fn serve(body: &mut Body<'_>, parked: Parked, key: &[u8]) {
     let before = batch.reply.len();
     // What has changed the key is another request.
     body.turn.measure();
+    let Batch { session, requests, next, reply, .. } = &mut *batch;
+    let (args, server) = (requests.args(*next), &body.inner.server);
+    // Rights may have changed since it began to wait.
+    let is_allowed = check_rights(command, args, session, server, body.turn.now);
+    if let Err(error) = is_allowed
+        && !planted!("served-rights-unchecked")
+    {
+        reply.error(error.text());
+        server.statistics.count_error(session.id(), error.text());
+        body.turn.end_waited(body.inner, &batch, command);
+        body.let_go(Parked { batch, block, ticket, database }, before);
+        return;
+    }
     let executed = body.execute(command, &mut batch, Some(key));
     body.turn.end_waited(body.inner, &batch, command);
     if executed.block.is_some() {

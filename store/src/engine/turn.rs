@@ -7,7 +7,7 @@ use super::engine::Inner;
 use super::plan::{Place, Request, runs_now};
 use super::run::Body;
 use super::serve::{Errand, Serve, serve_in_order, stop_waiting};
-use crate::command::{Command, Effects, Run, caught, check_access, check_listening};
+use crate::command::{Command, Effects, Run, caught, check_listening};
 use crate::keyspace::{AccessClock, Entry, HeldShards};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -142,7 +142,7 @@ impl Turn {
             && session.replies.are_wanted()
             && session.tracking.is_none()
             && runs_now(command, session)
-            && check_access(command, session.is_authenticated).is_ok()
+            && session.has_all_rights()
             && check_listening(command, session).is_ok();
         if !is_plain {
             return false;

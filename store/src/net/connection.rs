@@ -15,7 +15,10 @@ use xtasking::events::{Buffered, Event, Filled, Handled, Ready, Registered, Sour
 use xtasking::{Context, Object, Plain, RuntimeHandle};
 
 /// A stream of bytes to a client.
-pub(super) trait Socket: Source + Read + Write + Send + 'static {}
+pub(super) trait Socket: Source + Read + Write + Send + 'static {
+    /// Whether it is to be read also when it becomes writable.
+    const READS_WHEN_WRITABLE: bool = false;
+}
 
 impl Socket for TcpStream {}
 #[cfg(unix)]
@@ -82,6 +85,9 @@ impl<S: Socket> Connection<S> {
             self.send(cx);
         }
         self.unread = self.unread | event.ready();
+        if S::READS_WHEN_WRITABLE && event.ready().is_writable() {
+            self.unread = self.unread | Ready::READABLE;
+        }
         if self.session.is_none() && event.ready().is_closed() {
             self.stop_waiting(cx);
         }

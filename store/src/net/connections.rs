@@ -1,6 +1,8 @@
 //! All connections, to be closed from elsewhere.
 
 use super::connection::{Connection, Socket};
+#[cfg(feature = "tls")]
+use super::tls::TlsStream;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -12,6 +14,8 @@ use xtasking::{Object, Plain, RuntimeHandle};
 /// The object of a connection.
 pub(super) enum Handle {
     Tcp(Object<Plain<Connection<TcpStream>>>),
+    #[cfg(feature = "tls")]
+    Tls(Object<Plain<Connection<TlsStream>>>),
     #[cfg(unix)]
     Unix(Object<Plain<Connection<UnixStream>>>),
 }
@@ -60,6 +64,8 @@ impl Connections {
         match self.lock().get(&session) {
             None => {}
             Some(Handle::Tcp(connection)) => close(rt, connection),
+            #[cfg(feature = "tls")]
+            Some(Handle::Tls(connection)) => close(rt, connection),
             #[cfg(unix)]
             Some(Handle::Unix(connection)) => close(rt, connection),
         }
@@ -70,6 +76,8 @@ impl Connections {
         match self.lock().get(&session) {
             None => {}
             Some(Handle::Tcp(connection)) => deliver(rt, connection),
+            #[cfg(feature = "tls")]
+            Some(Handle::Tls(connection)) => deliver(rt, connection),
             #[cfg(unix)]
             Some(Handle::Unix(connection)) => deliver(rt, connection),
         }
@@ -80,6 +88,8 @@ impl Connections {
         for handle in self.lock().values() {
             match handle {
                 Handle::Tcp(connection) => close_if_idle(rt, connection, moment),
+                #[cfg(feature = "tls")]
+                Handle::Tls(connection) => close_if_idle(rt, connection, moment),
                 #[cfg(unix)]
                 Handle::Unix(connection) => close_if_idle(rt, connection, moment),
             }

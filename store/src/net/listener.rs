@@ -139,7 +139,8 @@ impl<L: Listen> Listener<L> {
     fn accept(&self, cx: &mut Context) -> io::Result<()> {
         let Some(socket) = self.socket.get() else { return Err(ErrorKind::WouldBlock.into()) };
         let settings = &self.engine.server().settings;
-        let is_open = settings.number(Setting::ProtectedMode) == 0 || settings.needs_password();
+        let is_open =
+            settings.number(Setting::ProtectedMode) == 0 || !self.engine.server().acl.takes_any_password();
         let Some((mut stream, [address, own])) = socket.accept(is_open)? else { return Ok(()) };
         let most = usize::try_from(settings.number(Setting::MaxClients)).unwrap_or(usize::MAX);
         if !self.connections.admit(most) {

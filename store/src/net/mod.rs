@@ -14,6 +14,8 @@
 //! | `connections` | all connections, to be closed from elsewhere |
 //! | `listener` | listening sockets |
 //! | `parts` | replies that come before the last ones |
+//! | `tls` | streams whose bytes are encrypted |
+//! | `tls_settings` | the settings of TLS |
 //! | `service` | [`Service`]: an engine with its listeners and timers |
 
 mod connection;
@@ -21,5 +23,9 @@ mod connections;
 mod listener;
 mod parts;
 mod service;
+#[cfg(feature = "tls")]
+mod tls;
+#[cfg(feature = "tls")]
+mod tls_settings;
 
 pub use service::{ServeError, Service};

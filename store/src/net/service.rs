@@ -1,7 +1,7 @@
 //! An engine with its listeners and timers.
 
 use super::connections::Connections;
-use super::listener::Listener;
+use super::listener::{Listen, Listener};
 use crate::engine::{self, Engine};
 use crate::log::OpenError;
 use crate::server::Setting;
@@ -65,6 +65,8 @@ pub enum ServeError {
         /// Why.
         cause: io::Error,
     },
+    /// The settings of TLS are wrong, or the files that they name.
+    Tls(String),
     /// The runtime does not register the socket.
     Register(PlatformError),
 }
@@ -73,6 +75,7 @@ impl fmt::Display for ServeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Listen { address, cause } => write!(f, "cannot listen at {address}: {cause}"),
+            Self::Tls(why) => write!(f, "cannot listen for TLS: {why}"),
             Self::Register(error) => error.fmt(f),
         }
     }
@@ -142,12 +145,37 @@ impl Service {
         &mut self,
         address: impl ToSocketAddrs + fmt::Display,
     ) -> Result<Vec<SocketAddr>, ServeError> {
+        self.listen_as(address, |socket| socket)
+    }
+
+    /// Listens at an address, or at all that a name stands for, for clients that speak TLS. The
+    /// certificate and its key are in the files that the settings `tls-cert-file` and
+    /// `tls-key-file` name; `tls-auth-clients` and `tls-ca-cert-file` say which certificates
+    /// clients need.
+    ///
+    /// # Errors
+    ///
+    /// As for [`listen`](Self::listen); and if the settings or the files are wrong.
+    #[cfg(feature = "tls")]
+    pub fn listen_tls(
+        &mut self,
+        address: impl ToSocketAddrs + fmt::Display,
+    ) -> Result<Vec<SocketAddr>, ServeError> {
+        let config = super::tls_settings::load(&self.engine.server().settings).map_err(ServeError::Tls)?;
+        self.listen_as(address, |socket| super::tls::TlsListener::new(socket, config.clone()))
+    }
+
+    fn listen_as<L: Listen>(
+        &self,
+        address: impl ToSocketAddrs + fmt::Display,
+        listener: impl Fn(TcpListener) -> L,
+    ) -> Result<Vec<SocketAddr>, ServeError> {
         let failed = |cause| ServeError::Listen { address: address.to_string(), cause };
         let mut listening = Vec::new();
         for address in address.to_socket_addrs().map_err(failed)? {
             let socket = TcpListener::bind(address).map_err(failed)?;
             listening.push(socket.local_addr().map_err(failed)?);
-            let started = Listener::start(socket, &self.engine, &self.connections, &self.next);
+            let started = Listener::start(listener(socket), &self.engine, &self.connections, &self.next);
             started.map_err(ServeError::Register)?;
         }
         Ok(listening)

@@ -41,6 +41,13 @@ pub(super) fn split_words(line: &mut [u8]) -> Option<Vec<Range<usize>>> {
     }
 }
 
+/// Splits a line into words, as [`split_words`] does.
+pub(crate) fn words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let mut line = line.to_vec();
+    let words = split_words(&mut line)?;
+    Some(words.into_iter().map(|word| line[word].to_vec()).collect())
+}
+
 /// Copies what stands in quotes. Returns where to go on reading and writing.
 fn copy_quoted(line: &mut [u8], quote: u8, mut read: usize, mut write: usize) -> Option<(usize, usize)> {
     loop {

@@ -144,6 +144,22 @@ impl Channels {
         self.lock()[Topic::Channel as usize].get(channel).map_or(0, BTreeMap::len)
     }
 
+    /// Returns the sessions that listen to a channel or by a pattern for which `is_meant` is true.
+    pub(crate) fn listeners_where(
+        &self,
+        is_meant: impl Fn(Topic, &[u8], &ClientInfo) -> bool,
+    ) -> Vec<Arc<ClientInfo>> {
+        let open = self.lock();
+        let mut found = BTreeMap::new();
+        for topic in [Topic::Channel, Topic::Pattern] {
+            for (name, listeners) in &open[topic as usize] {
+                let meant = listeners.iter().filter(|(_, client)| is_meant(topic, name, client));
+                found.extend(meant.map(|(id, client)| (*id, client.clone())));
+            }
+        }
+        found.into_values().collect()
+    }
+
     /// Returns the number of channels with listeners.
     pub fn channels(&self) -> usize {
         self.lock()[Topic::Channel as usize].len()

@@ -102,6 +102,8 @@ impl ClientMemory {
 pub struct ClientState {
     /// The name that the client has given itself.
     pub name: Vec<u8>,
+    /// The name of its user.
+    pub user: Arc<[u8]>,
     /// The database.
     pub database: usize,
     /// The number of channels to which it listens.
@@ -134,8 +136,9 @@ impl Clients {
         Self { on_close, ..Self::default() }
     }
 
-    pub(crate) fn open(&self, id: u64, address: &str, now: u64) -> Arc<ClientInfo> {
-        let state = ClientState { protocol: 2, last_command: "NULL", last_at: now, ..ClientState::default() };
+    pub(crate) fn open(&self, id: u64, address: &str, user: &Arc<[u8]>, now: u64) -> Arc<ClientInfo> {
+        let (user, last_command) = (user.clone(), "NULL");
+        let state = ClientState { user, protocol: 2, last_command, last_at: now, ..ClientState::default() };
         let client = Arc::new(ClientInfo {
             id,
             address: address.into(),

@@ -15,6 +15,7 @@
 //! | `channels` | [`Channels`]: those to which connections listen |
 //! | `monitors` | sessions that follow all requests |
 //! | `pause` | up to when requests are held |
+//! | `users` | the file of users |
 //! | `inbox` | the messages that wait for a connection |
 //! | `notifications` | keyspace events as messages |
 //! | `tracking` | client-side caching: sessions learn when keys that they have read change |
@@ -34,6 +35,7 @@ mod settings;
 mod slow_log;
 mod statistics;
 mod tracking;
+mod users;
 mod value_limits;
 
 pub(crate) use attention::{Attention, Reason};
@@ -55,6 +57,7 @@ pub(crate) use statistics::Times;
 pub use statistics::{CommandCounts, KeyCounts, Statistics};
 pub(crate) use tracking::{Change, Invalidation, Tracker, Tracking, TrackingMode};
 
+use crate::acl::Acl;
 use crate::log::Log;
 use std::fmt;
 use std::sync::OnceLock;
@@ -78,6 +81,8 @@ pub struct Server {
     pub slow_log: SlowLog,
     /// Events that took long.
     pub latency: LatencyMonitor,
+    /// The users and what they may do.
+    pub(crate) acl: Acl,
     /// What requests have to heed at present.
     pub(crate) attention: Attention,
     /// Up to when requests are held.
@@ -139,6 +144,7 @@ impl fmt::Debug for ShutdownHook {
 impl Server {
     /// Notes what the settings mean for requests. It is called when they were set.
     pub(crate) fn heed_settings(&self) {
+        self.acl.require_password(&self.settings.text(Setting::RequirePass));
         let threshold = self.settings.number(Setting::SlowlogLogSlowerThan);
         self.attention.set(Reason::EXACT_TIMES, (0..SHORT_TIME).contains(&threshold));
     }

@@ -79,10 +79,27 @@ settings! {
         "The number of databases.";
     RequirePass "requirepass", SettingKind::Text, "", true,
         "The password of the default user; none if it is empty.";
+    AclFile "aclfile", SettingKind::Text, "", false,
+        "The file of users, in that directory; none if it is empty.";
+    AclPubsubDefault "acl-pubsub-default", SettingKind::Choice(&["resetchannels", "allchannels"]),
+        "resetchannels", true,
+        "Whether new users have all channels.";
+    AclLogMaxLen "acllog-max-len", COUNT, "128", true,
+        "The most refused requests that ACL LOG keeps.";
     Bind "bind", SettingKind::Text, "127.0.0.1 -::1", false,
         "The addresses to listen at. One that begins with a minus may be missing.";
     Port "port", SettingKind::Integer(0, 65535), "6379", false,
         "The port to listen at; none if it is 0.";
+    TlsPort "tls-port", SettingKind::Integer(0, 65535), "0", false,
+        "The port to listen at for TLS; none if it is 0.";
+    TlsCertFile "tls-cert-file", SettingKind::Text, "", false,
+        "The file of the certificate, in the directory of the setting dir.";
+    TlsKeyFile "tls-key-file", SettingKind::Text, "", false,
+        "The file of its key.";
+    TlsCaCertFile "tls-ca-cert-file", SettingKind::Text, "", false,
+        "The file of the authorities whose certificates clients have.";
+    TlsAuthClients "tls-auth-clients", SettingKind::Choice(&["yes", "no", "optional"]), "yes", false,
+        "Whether clients need a certificate: yes, no, or optional.";
     UnixSocket "unixsocket", SettingKind::Text, "", false,
         "The path of the socket to listen at; none if it is empty.";
     ProtectedMode "protected-mode", SettingKind::Flag, "yes", true,
@@ -304,9 +321,9 @@ impl Settings {
         Ok(())
     }
 
-    /// Returns true if clients have to authenticate.
-    pub fn needs_password(&self) -> bool {
-        !self.text(Setting::RequirePass).is_empty()
+    /// Returns true if new users have all channels.
+    pub(crate) fn allows_new_users_all_channels(&self) -> bool {
+        self.number(Setting::AclPubsubDefault) != 0
     }
 
     /// Returns true if expired keys are removed without an access: DEBUG SET-ACTIVE-EXPIRE.

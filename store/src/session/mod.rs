@@ -7,6 +7,7 @@ mod tracking;
 pub(crate) use replies::Replies;
 pub(crate) use subscriptions::Subscriptions;
 
+use crate::acl::{Acl, Login};
 use crate::command::{Command, CommandError};
 use crate::resp::{Protocol, Requests};
 use crate::server::{ClientInfo, ClientMemory, Server, Topic, Tracker};
@@ -23,6 +24,8 @@ pub struct Session {
     pub protocol: Protocol,
     /// Whether the client has authenticated, or need not.
     pub is_authenticated: bool,
+    /// Its user.
+    pub(crate) login: Login,
     /// The commands since MULTI.
     pub transaction: Option<Transaction>,
     /// The keys that it watches, and the versions they had.
@@ -89,12 +92,13 @@ impl WatchedKey {
 }
 
 impl Session {
-    pub(crate) fn new(client: Arc<ClientInfo>, random: u64) -> Self {
+    pub(crate) fn new(client: Arc<ClientInfo>, acl: &Acl, random: u64) -> Self {
         Self {
             id: client.id(),
             database: 0,
             protocol: Protocol::Two,
-            is_authenticated: true,
+            is_authenticated: acl.is_open(),
+            login: Login::new(acl.default_account().clone()),
             transaction: None,
             watched: Vec::new(),
             is_closing: false,
@@ -119,6 +123,35 @@ impl Session {
     /// Returns true between MULTI and EXEC, and while EXEC runs its commands.
     pub fn is_in_transaction(&self) -> bool {
         self.transaction.is_some()
+    }
+
+    /// Logs in as a user. Returns false if there is no such user, it is off, or the password is
+    /// wrong.
+    pub(crate) fn log_in(&mut self, acl: &Acl, user: &[u8], password: &[u8]) -> bool {
+        let login = acl.authenticate(user, password, |account| {
+            self.client.update(|state| state.user = account.name().clone());
+            Login::new(account.clone())
+        });
+        let is_right = login.is_some();
+        if let Some(login) = login {
+            self.login = login;
+            self.is_authenticated = true;
+        }
+        is_right
+    }
+
+    /// Becomes what a new connection is: the default user, which may need a password.
+    pub(crate) fn log_out(&mut self, acl: &Acl) {
+        self.login = Login::new(acl.default_account().clone());
+        self.is_authenticated = acl.is_open();
+        let name = self.login.account().name().clone();
+        self.client.update(|state| state.user = name);
+    }
+
+    /// Returns true if it may run any request: the user is known, and nothing is forbidden to it.
+    #[inline]
+    pub(crate) fn has_all_rights(&self) -> bool {
+        self.is_authenticated && self.login.has_all_rights()
     }
 
     /// Ends to listen to channels, and to follow requests.

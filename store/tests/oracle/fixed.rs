@@ -256,7 +256,7 @@ pub fn words(line: &str) -> Vec<Vec<u8>> {
     line.split(' ').map(|word| if word == "''" { Vec::new() } else { word.as_bytes().to_vec() }).collect()
 }
 
-fn check(server: &Server, script: &[&str]) {
+pub fn check(server: &Server, script: &[&str]) {
     let rt = Runtime::builder().workers(2).build().expect("a runtime");
     let engine = Engine::builder().shards(4).build(&rt);
     let mut setup = server.connect();

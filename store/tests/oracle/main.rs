@@ -1,5 +1,6 @@
 //! Sends the same random commands to Redis and to the store, and compares the replies byte by byte.
 
+mod access;
 mod effects;
 mod fixed;
 mod introspection;

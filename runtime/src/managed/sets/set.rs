@@ -16,7 +16,7 @@ use crate::scheduler::{Context, Runtime, Worker};
 use crate::sync::{AtomicUsize, Padded, Relaxed, SeqCst, UnsafeCell};
 use crate::task::failure::FirstFailure;
 use crate::task::spawner::sealed::Origin;
-use crate::task::{JoinError, Sink, catch, quietly};
+use crate::task::{JoinError, Sink, catch, drop_quietly};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::any::type_name;
@@ -143,7 +143,7 @@ impl<F: FnOnce() + Send + 'static> Set<F> {
     fn abandon(&self, partition: usize, why: fn() -> JoinError) {
         let mut dropped = 0;
         while let Some(body) = self.take(partition) {
-            quietly(|| drop(body));
+            drop_quietly(body);
             if dropped == 0 {
                 self.failure.note(why(), &self.requests.shared, None);
             }

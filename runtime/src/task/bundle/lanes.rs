@@ -8,7 +8,7 @@ use crate::object::{FreeWord, Link, Reference, Versioned};
 use crate::scheduler::{Context, Worker};
 use crate::sync::{Stamp, under_model};
 use crate::task::access::value_of;
-use crate::task::{JoinError, Task, quietly};
+use crate::task::{JoinError, Task, drop_quietly};
 use alloc::vec::Vec;
 use core::ptr::NonNull;
 
@@ -304,11 +304,11 @@ impl<B: Bundle> Lanes<B> {
             if self.lane(index).mode() != Mode::Vacant {
                 // SAFETY: just asked.
                 let walk = unsafe { self.lane(index).vacate() };
-                quietly(|| drop(walk));
+                drop_quietly(walk);
             }
         }
         while let Some(returned) = self.returned.pop() {
-            quietly(|| drop(returned));
+            drop_quietly(returned);
         }
     }
 

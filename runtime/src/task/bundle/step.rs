@@ -8,8 +8,7 @@ use crate::object::{Header, Link, Primitive, Reference, Turn};
 use crate::scheduler::{Context, Worker};
 use crate::sync::Stamp;
 use crate::task::grant::Written;
-use crate::task::{JoinError, quietly};
-use core::mem::needs_drop;
+use crate::task::{JoinError, drop_quietly};
 
 type TargetOf<B> = <<B as Bundle>::Walk as Walk>::Target;
 type HopOf<B> = Hop<TargetOf<B>, <<B as Bundle>::Walk as Walk>::Output>;
@@ -70,9 +69,7 @@ impl<B: Bundle> Lanes<B> {
                 if is_valid() {
                     return self.end(index, Ok(output), cx);
                 }
-                if const { needs_drop::<<B::Walk as Walk>::Output>() } {
-                    quietly(|| drop(output));
-                }
+                drop_quietly(output);
                 self.disturbed(index, cx)
             }
             _ => self.disturbed(index, cx),

@@ -6,7 +6,7 @@ use super::lanes::Lanes;
 use crate::monitor::Description;
 use crate::scheduler::{Context, Worker};
 use crate::task::body::{BodyWithSink, TaskBody, complete_panicked, end_unrun, take};
-use crate::task::{JoinError, Meta, Payload, Sink, Task, discard, guarded, quietly};
+use crate::task::{JoinError, Meta, Payload, Sink, Task, discard, drop_quietly, guarded};
 use alloc::boxed::Box;
 use core::any::type_name;
 use core::mem::ManuallyDrop;
@@ -98,7 +98,7 @@ where
     }
 
     unsafe fn abandon(self, _: Meta, _: &mut Worker) {
-        quietly(|| drop(self));
+        drop_quietly(self);
     }
 }
 
@@ -235,7 +235,7 @@ where
     let failure = unsafe { lanes.0.as_mut() }.failure.take();
     let outcome = match failure {
         Some(failure) => {
-            quietly(|| drop((lanes, then)));
+            drop_quietly((lanes, then));
             Err(failure)
         }
         None => {

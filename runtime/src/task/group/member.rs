@@ -162,7 +162,7 @@ impl<R, K: Sink<R>, D: Sink<()>> Sink<R> for SinkPair<K, D> {
     }
 
     fn name(&self) -> Option<&'static str> {
-        self.1.name().or_else(|| self.0.name())
+        self.1.name().or(self.0.name())
     }
 
     #[inline(always)]

@@ -5,7 +5,7 @@ use crate::monitor::Description;
 use crate::scheduler::{Context, Worker};
 use crate::task::access::ObjectAccess;
 use crate::task::body::{TaskBody, panic_of, take};
-use crate::task::{JoinError, Meta, Payload, Sink, Task, guarded, quietly};
+use crate::task::{JoinError, Meta, Payload, Sink, Task, drop_quietly, guarded};
 use core::any::type_name;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
@@ -44,11 +44,11 @@ where
         // written objects are different.
         unsafe {
             if let Err(failure) = after.sink.start(cx) {
-                quietly(|| drop(run));
+                drop_quietly(run);
                 return after.finish(Err(failure), cx);
             }
             if let Err(error) = after.objects.enter(cx) {
-                quietly(|| drop(run));
+                drop_quietly(run);
                 return after.finish(Err(error), cx);
             }
             let mut locals = G::copy(after.objects.list.targets());
@@ -64,7 +64,7 @@ where
     }
 
     unsafe fn abandon(self, _: Meta, cx: &mut Worker) {
-        quietly(|| drop(self.run));
+        drop_quietly(self.run);
         // SAFETY: the task's epoch keeps the objects alive. A task runs, or is cancelled, only
         // after all its placeholders were granted.
         unsafe { self.objects.hand_on(cx) };

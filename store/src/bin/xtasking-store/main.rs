@@ -8,12 +8,13 @@
 mod durable;
 mod page;
 
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::raise;
 use std::error::Error;
 use std::fs::{self, File};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,7 +23,7 @@ use std::{fmt, io};
 use xtasking::Runtime;
 use xtasking_store::Engine;
 use xtasking_store::engine::{Builder, LoadProgress};
-use xtasking_store::net::Service;
+use xtasking_store::net::{ServeError, Service};
 use xtasking_store::server::{LastSnapshot, Setting, SettingError, Settings, Shutdown};
 
 #[global_allocator]
@@ -31,6 +32,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// The setting of save points, and what the program has for it if none are chosen.
 const SAVE: &str = "save";
 const SAVE_POINTS: &str = "3600 1 300 100 60 10000";
+
+/// The name of lines that make users: they are no settings, as there are several.
+const USER: &str = "user";
 
 fn main() -> ExitCode {
     match run(&command().get_matches()) {
@@ -64,12 +68,18 @@ fn command() -> Command {
         };
         Arg::new(spec.name).long(spec.name).value_name("VALUE").allow_hyphen_values(true).help(help)
     });
+    let user = Arg::new(USER)
+        .long(USER)
+        .value_name("RULES")
+        .action(ArgAction::Append)
+        .help("A user: its name and rules, as in a line `user` of redis.conf");
     Command::new("xtasking-store")
         .about("A Redis-compatible store on annotated tasks")
         .version(env!("CARGO_PKG_VERSION"))
         .arg(file)
         .arg(workers)
         .arg(http)
+        .arg(user)
         .args(settings)
 }
 
@@ -135,6 +145,10 @@ fn builder(
 ) -> Result<Builder, Box<dyn Error>> {
     let mut engine = Engine::builder().on_shutdown(end);
     for (name, value) in chosen {
+        if name == USER {
+            engine = engine.user(value);
+            continue;
+        }
         Settings::check_initial(name, value).map_err(|error| refusal(name, value, &error))?;
         engine = match name.as_str() {
             "databases" => engine.databases(value.parse()?),
@@ -206,6 +220,8 @@ fn chosen(matches: &ArgMatches) -> Result<Vec<(String, String)>, Box<dyn Error>>
             chosen.push((spec.name.to_owned(), value.clone()));
         }
     }
+    let users = matches.get_many::<String>(USER).into_iter().flatten();
+    chosen.extend(users.map(|user| (USER.to_owned(), user.clone())));
     if !chosen.iter().any(|(name, _)| name == SAVE) {
         chosen.push((SAVE.to_owned(), SAVE_POINTS.to_owned()));
     }
@@ -258,10 +274,10 @@ fn load(engine: &Engine) -> Result<(), String> {
 /// Listens where the settings say, and returns the addresses.
 fn listen(service: &mut Service) -> Result<String, Box<dyn Error>> {
     let settings = &service.engine().server().settings;
-    let port = settings.number(Setting::Port);
+    let (port, tls_port) = (settings.number(Setting::Port), settings.number(Setting::TlsPort));
     let (bind, socket) = (settings.text(Setting::Bind), settings.text(Setting::UnixSocket));
     let mut addresses = Vec::new();
-    for address in bind.split_whitespace().filter(|_| port > 0) {
+    for address in bind.split_whitespace() {
         let (is_optional, host) = match address.strip_prefix('-') {
             Some(host) => (true, host),
             None => (false, address),
@@ -271,10 +287,14 @@ fn listen(service: &mut Service) -> Result<String, Box<dyn Error>> {
             host if host.contains(':') => format!("[{host}]"),
             host => host.to_owned(),
         };
-        match service.listen(format!("{host}:{port}")) {
-            Ok(at) => addresses.extend(at.iter().map(ToString::to_string)),
-            Err(_) if is_optional => {}
-            Err(error) => return Err(error.into()),
+        for (port, by_tls) in [(port, false), (tls_port, true)].into_iter().filter(|(port, _)| *port > 0) {
+            let address = format!("{host}:{port}");
+            match if by_tls { listen_tls(service, address) } else { service.listen(address) } {
+                Ok(at) if by_tls => addresses.extend(at.iter().map(|at| format!("{at} by TLS"))),
+                Ok(at) => addresses.extend(at.iter().map(ToString::to_string)),
+                Err(ServeError::Listen { .. }) if is_optional => {}
+                Err(error) => return Err(error.into()),
+            }
         }
     }
     #[cfg(unix)]
@@ -283,4 +303,14 @@ fn listen(service: &mut Service) -> Result<String, Box<dyn Error>> {
         addresses.push(socket);
     }
     Ok(addresses.join(", "))
+}
+
+#[cfg(feature = "tls")]
+fn listen_tls(service: &mut Service, address: String) -> Result<Vec<SocketAddr>, ServeError> {
+    service.listen_tls(address)
+}
+
+#[cfg(not(feature = "tls"))]
+fn listen_tls(_: &mut Service, _: String) -> Result<Vec<SocketAddr>, ServeError> {
+    Err(ServeError::Tls("the program was built without the feature `tls`".to_owned()))
 }

@@ -1,34 +1,27 @@
 //! HELLO and AUTH.
 
+use super::super::rights::note_wrong_password;
 use super::super::{Call, CommandError, CommandResult};
 use super::client::set_name;
 use crate::resp::{Protocol, parse_integer};
-use crate::server::{REDIS_VERSION, Setting};
+use crate::server::REDIS_VERSION;
 
 const WRONG_PASSWORD: CommandError =
     CommandError::fixed("WRONGPASS invalid username-password pair or user is disabled.");
 
-/// Returns true if the texts are the same; the time does not tell where they differ.
-fn is_same(given: &[u8], password: &[u8]) -> bool {
-    let differences = given.iter().zip(password).fold(0, |sum, (a, b)| sum | (a ^ b));
-    given.len() == password.len() && differences == 0
-}
-
-/// Authenticates the session as a user. There is one, `default`; without a password it takes any.
+/// Authenticates the session as a user.
 fn authenticate(call: &mut Call<'_, '_>, user: &[u8], password: &[u8]) -> Result<(), CommandError> {
-    let own = call.server.settings.text(Setting::RequirePass);
-    let is_right = own.is_empty() || is_same(password, own.as_bytes());
-    if user != b"default" || !is_right {
-        return Err(WRONG_PASSWORD);
+    if call.session.log_in(&call.server.acl, user, password) {
+        return Ok(());
     }
-    call.session.is_authenticated = true;
-    Ok(())
+    note_wrong_password(call.args, user, call.session, call.server, call.is_queued, call.now());
+    Err(WRONG_PASSWORD)
 }
 
 pub(super) fn auth(call: &mut Call<'_, '_>) -> CommandResult {
     let args = call.args;
     match args.len() {
-        2 if !call.server.settings.needs_password() => {
+        2 if call.server.acl.takes_any_password() => {
             return Err(CommandError::fixed(
                 "ERR AUTH <password> called without any password configured for the default user. Are you \
                  sure your configuration is correct?",

@@ -8,7 +8,7 @@ use std::fmt::{Display, Write};
 use std::sync::Arc;
 
 /// A connection as CLIENT LIST shows it. What a store does not know of itself is -1.
-fn line(client: &ClientInfo, server: &Server, now: u64) -> String {
+pub(in crate::command) fn line(client: &ClientInfo, server: &Server, now: u64) -> String {
     let tracker = server.tracking.get(client.id());
     let state = client.state();
     let memory = &state.memory;
@@ -45,7 +45,7 @@ fn line(client: &ClientInfo, server: &Server, now: u64) -> String {
     add("tot-mem", &(memory.total() + message_bytes));
     add("events", &"r");
     add("cmd", &state.last_command);
-    add("user", &"default");
+    add("user", &String::from_utf8_lossy(&state.user));
     add("redir", &redirect_of(tracker.as_deref()));
     add("resp", &state.protocol);
     line
@@ -135,6 +135,7 @@ pub(super) fn list(call: &mut Call<'_, '_>) -> CommandResult {
 struct Filter<'a> {
     id: Option<u64>,
     kind: Option<ClientType>,
+    user: Option<&'a [u8]>,
     address: Option<&'a [u8]>,
     local_address: Option<&'a [u8]>,
     spares_itself: bool,
@@ -155,7 +156,7 @@ impl<'a> Filter<'a> {
                 b"type" => filter.kind = Some(parse_type(value)?),
                 b"addr" => filter.address = Some(value),
                 b"laddr" => filter.local_address = Some(value),
-                b"user" if value == b"default" => {}
+                b"user" if call.server.acl.user(value).is_some() => filter.user = Some(value),
                 b"user" => return Err(CommandError::with_arg("ERR No such user '", value, "'")),
                 b"skipme" if args.is(at + 1, "yes") => filter.spares_itself = true,
                 b"skipme" if args.is(at + 1, "no") => filter.spares_itself = false,
@@ -167,10 +168,22 @@ impl<'a> Filter<'a> {
 
     fn takes(&self, client: &ClientInfo, own: u64) -> bool {
         self.kind.is_none_or(|kind| kind == ClientType::of(client))
+            && self.user.is_none_or(|name| *name == *client.state().user)
             && self.id.is_none_or(|id| id == client.id())
             && self.address.is_none_or(|address| address == client.address().as_bytes())
             && self.local_address.is_none_or(|address| address == client.local_address().as_bytes())
             && !(self.spares_itself && client.id() == own)
+    }
+}
+
+/// Closes connections: the own one after the reply.
+pub(in crate::command) fn close_clients(call: &mut Call<'_, '_>, clients: &[Arc<ClientInfo>]) {
+    for client in clients {
+        if client.id() == call.session.id() {
+            call.session.is_closing = true;
+        } else {
+            call.server.clients.kill(client);
+        }
     }
 }
 
@@ -184,13 +197,7 @@ pub(super) fn kill(call: &mut Call<'_, '_>) -> CommandResult {
     let own = call.session.id();
     let all = call.server.clients.all();
     let killed: Vec<Arc<ClientInfo>> = all.into_iter().filter(|client| filter.takes(client, own)).collect();
-    for client in &killed {
-        if client.id() == own {
-            call.session.is_closing = true;
-        } else {
-            call.server.clients.kill(client);
-        }
-    }
+    close_clients(call, &killed);
     match (is_old, killed.is_empty()) {
         (true, true) => Err(CommandError::fixed("ERR No such client")),
         (true, false) => call.ok(),

@@ -11,7 +11,7 @@
 
 mod client;
 mod hello;
-mod listing;
+pub(super) mod listing;
 mod pause;
 mod session;
 mod tracking;

@@ -44,7 +44,7 @@ pub(super) fn reset(call: &mut Call<'_, '_>) -> CommandResult {
     session.database = 0;
     session.protocol = Protocol::Two;
     session.replies = Replies::On;
-    session.is_authenticated = !call.server.settings.needs_password();
+    session.log_out(&call.server.acl);
     session.client.update(|state| state.name.clear());
     call.reply.set_protocol(Protocol::Two);
     call.reply.simple("RESET");

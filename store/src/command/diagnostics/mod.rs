@@ -111,7 +111,7 @@ pub(super) const COMMANDS: &[Command] = &[
 ];
 
 /// Writes lines of help.
-fn help(call: &mut Call<'_, '_>, lines: &[&str]) -> CommandResult {
+pub(super) fn help(call: &mut Call<'_, '_>, lines: &[&str]) -> CommandResult {
     call.reply.array(lines.len());
     lines.iter().for_each(|line| call.reply.simple(line));
     call.done()

@@ -12,6 +12,7 @@ pub(super) fn shown_args<'a>(command: &Command, args: Args<'a>) -> Vec<&'a [u8]>
         _ if planted!("secrets-shown") => {}
         "auth" => shown[1..].fill(REDACTED),
         "hello" => redact_after(&mut shown, 1, "auth", 2),
+        "acl|setuser" => shown[2..].fill(REDACTED),
         "config|set" => redact_after(&mut shown, 2, "requirepass", 1),
         _ => {}
     }

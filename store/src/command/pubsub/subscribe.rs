@@ -19,6 +19,13 @@ fn listen(call: &mut Call<'_, '_>, topic: Topic, what: &str) -> CommandResult {
         call.session.subscribe(&call.server.channels, topic, name);
         confirm(call, what, Some(name));
     }
+    // The channels may have been taken from the user since the request was checked. It listens now:
+    // what takes them later finds it.
+    let (is_pattern, login) = (topic == Topic::Pattern, &mut call.session.login);
+    if !login.has_all_rights() && !planted!("late-listener-spared") {
+        let user = login.user();
+        call.session.is_closing |= call.args.skip(1).iter().any(|name| !user.may_listen(name, is_pattern));
+    }
     call.done()
 }
 

@@ -69,6 +69,7 @@ pub(super) fn set(call: &mut Call<'_, '_>) -> CommandResult {
 pub(super) fn resetstat(call: &mut Call<'_, '_>) -> CommandResult {
     call.server.statistics.reset();
     call.server.memory.reset_statistics();
+    call.server.acl.denials.reset_counts();
     call.ok()
 }
 

@@ -2,6 +2,7 @@
 
 use super::super::{Call, CommandResult};
 use super::info_statistics;
+use crate::acl::DenialReason;
 use crate::server::{KeyCounts, REDIS_VERSION, Setting, SnapshotKind};
 use std::fmt::Write;
 
@@ -158,6 +159,15 @@ fn stats(call: &mut Call<'_, '_>, text: &mut String) {
     field(text, format_args!("evicted_keys:{}", call.server.memory.evicted()));
     field(text, format_args!("keyspace_hits:{hits}"));
     field(text, format_args!("keyspace_misses:{misses}"));
+    for (name, reason) in [
+        ("auth", DenialReason::Auth),
+        ("cmd", DenialReason::Command),
+        ("key", DenialReason::Key),
+        ("channel", DenialReason::Channel),
+    ] {
+        let count = call.server.acl.denials.count(reason);
+        field(text, format_args!("acl_access_denied_{name}:{count}"));
+    }
     field(text, format_args!("pubsub_channels:{}", call.server.channels.channels()));
     field(text, format_args!("pubsub_patterns:{}", call.server.channels.patterns()));
     let tracking = &call.server.tracking;

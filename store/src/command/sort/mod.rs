@@ -10,7 +10,8 @@
 mod options;
 mod pattern;
 
-use super::{Call, Command, CommandError, CommandResult, EventClass, Flags};
+use super::rights::reads_all_keys;
+use super::{Call, Command, CommandError, CommandResult, EventClass, Flags, resolve};
 use crate::resp::parse_double;
 use crate::value::{CompactLimits, End, List, Value, ValueRef};
 use options::Options;
@@ -50,8 +51,22 @@ fn sort_ro(call: &mut Call<'_, '_>) -> CommandResult {
     run(call, false)
 }
 
+/// Checks that the user may read all keys, as patterns may lead to any.
+fn check_patterns(call: &mut Call<'_, '_>, options: &Options<'_>) -> Result<(), CommandError> {
+    let option = match options.by {
+        Some(_) if !options.has_constant_by() => "BY",
+        _ if !options.gets.is_empty() => "GET",
+        _ => return Ok(()),
+    };
+    if resolve(call.args).is_ok_and(|command| reads_all_keys(command, call.args, call.session)) {
+        return Ok(());
+    }
+    Err(CommandError::new(format!("ERR {option} option of SORT denied due to insufficient ACL permissions.")))
+}
+
 fn run(call: &mut Call<'_, '_>, may_store: bool) -> CommandResult {
     let options = Options::parse(call.args.skip(2), may_store)?;
+    check_patterns(call, &options)?;
     let limits = call.limits();
     let elements = sorted(call, &options)?;
     if let Some(destination) = options.destination {

@@ -1,0 +1,250 @@
+//! All users.
+
+use super::{Account, Denials, RuleError, User};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The name of the user that new connections have.
+const DEFAULT: &[u8] = b"default";
+
+/// Accounts by name.
+type Accounts = BTreeMap<Arc<[u8]>, Arc<Account>>;
+
+/// All users, and the requests that were denied.
+#[derive(Debug)]
+pub(crate) struct Acl {
+    accounts: Mutex<Accounts>,
+    /// Also among the accounts. It is never removed.
+    default: Arc<Account>,
+    /// The password of the setting `requirepass` that was applied last.
+    password: Mutex<String>,
+    pub(crate) denials: Denials,
+}
+
+/// Why the rules of a user are not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum RulesError {
+    /// A rule is not.
+    Rule {
+        /// The rule.
+        rule: Vec<u8>,
+        /// Why.
+        why: RuleError,
+    },
+    /// A selector that begins with this has no end.
+    Open(Vec<u8>),
+}
+
+impl Default for Acl {
+    fn default() -> Self {
+        let default = Account::new(DEFAULT, User::default_user());
+        let accounts = Mutex::new(BTreeMap::from([(default.name().clone(), default.clone())]));
+        Self { accounts, default, password: Mutex::default(), denials: Denials::default() }
+    }
+}
+
+/// Applies rules to a user.
+pub(super) fn apply_all<R: AsRef<[u8]>>(
+    user: &mut User,
+    rules: impl IntoIterator<Item = R>,
+    has_all_channels: bool,
+) -> Result<(), RulesError> {
+    for rule in joined(rules)? {
+        user.apply(&rule, has_all_channels).map_err(|why| RulesError::Rule { rule, why })?;
+    }
+    Ok(())
+}
+
+/// Joins the words of selectors: what begins with a parenthesis goes up to the word that ends with
+/// one.
+fn joined<R: AsRef<[u8]>>(words: impl IntoIterator<Item = R>) -> Result<Vec<Vec<u8>>, RulesError> {
+    let mut rules = Vec::new();
+    let mut open: Option<(Vec<u8>, Vec<u8>)> = None;
+    for word in words {
+        let word = word.as_ref();
+        match &mut open {
+            Some((_, selector)) => {
+                selector.push(b' ');
+                selector.extend_from_slice(word);
+            }
+            None if word.starts_with(b"(") => open = Some((word.to_vec(), word.to_vec())),
+            None => rules.push(word.to_vec()),
+        }
+        if word.ends_with(b")") {
+            rules.extend(open.take().map(|(_, selector)| selector));
+        }
+    }
+    open.map_or(Ok(rules), |(first, _)| Err(RulesError::Open(first)))
+}
+
+impl Acl {
+    fn lock(&self) -> MutexGuard<'_, Accounts> {
+        // Nothing panics inside.
+        self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the account that new connections have.
+    pub(crate) fn default_account(&self) -> &Arc<Account> {
+        &self.default
+    }
+
+    /// Returns true if new connections may run requests without a password.
+    pub(crate) fn is_open(&self) -> bool {
+        self.default.user().is_open()
+    }
+
+    /// Returns true if the default user takes any password.
+    pub(crate) fn takes_any_password(&self) -> bool {
+        self.default.user().takes_any_password()
+    }
+
+    /// Sets the password of the default user, unless it was set to this before.
+    pub(crate) fn require_password(&self, password: &str) {
+        // Nothing panics inside.
+        let mut own = self.password.lock().unwrap_or_else(PoisonError::into_inner);
+        if *own != password {
+            password.clone_into(&mut own);
+            let _accounts = self.lock();
+            let mut user = User::clone(&self.default.user());
+            user.set_only_password(password);
+            self.default.set(user);
+        }
+    }
+
+    /// Finds the account for a name and a password, and passes it to `enter`. A user is removed
+    /// before or after that: so those that have it then are known.
+    pub(crate) fn authenticate<T>(
+        &self,
+        name: &[u8],
+        password: &[u8],
+        enter: impl FnOnce(&Arc<Account>) -> T,
+    ) -> Option<T> {
+        let accounts = self.lock();
+        let account = accounts.get(name)?;
+        account.user().takes(password).then(|| enter(account))
+    }
+
+    /// Finds a user.
+    pub(crate) fn user(&self, name: &[u8]) -> Option<Arc<User>> {
+        self.lock().get(name).map(|account| account.user())
+    }
+
+    /// Returns all users, by name.
+    pub(crate) fn users(&self) -> Vec<(Arc<[u8]>, Arc<User>)> {
+        self.lock().iter().map(|(name, account)| (name.clone(), account.user())).collect()
+    }
+
+    /// Changes a user, or makes it, by rules. `has_all_channels` says what a new one has.
+    ///
+    /// # Errors
+    ///
+    /// If a rule is not taken; then nothing has changed.
+    pub(crate) fn set_user<R: AsRef<[u8]>>(
+        &self,
+        name: &[u8],
+        rules: impl IntoIterator<Item = R>,
+        has_all_channels: bool,
+    ) -> Result<(), RulesError> {
+        let mut accounts = self.lock();
+        let account = accounts.get(name);
+        let known = account.map(|account| User::clone(&account.user()));
+        let mut user = known.unwrap_or_else(|| User::new(has_all_channels));
+        apply_all(&mut user, rules, has_all_channels)?;
+        match account {
+            Some(account) => account.set(user),
+            None => {
+                let account = Account::new(name, user);
+                accounts.insert(account.name().clone(), account);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a user, and all rights from the sessions that have it. Returns false if there is
+    /// none of this name.
+    pub(crate) fn remove(&self, name: &[u8]) -> bool {
+        let removed = self.lock().remove(name);
+        let has_it = removed.is_some();
+        if let Some(account) = removed.filter(|_| !planted!("deleted-user-keeps-rights")) {
+            account.set(User::new(false));
+        }
+        has_it
+    }
+
+    /// Replaces all users. Sessions of the default user keep it, with its new rights; those of
+    /// others lose all rights.
+    pub(crate) fn replace(&self, mut users: BTreeMap<Vec<u8>, User>) {
+        let mut accounts = self.lock();
+        let default = users.remove(DEFAULT).unwrap_or_else(User::default_user);
+        let others = users.into_iter().map(|(name, user)| Account::new(&name, user));
+        let mut new: Accounts = others.map(|account| (account.name().clone(), account)).collect();
+        new.insert(self.default.name().clone(), self.default.clone());
+        self.default.set(default);
+        for (name, account) in std::mem::replace(&mut *accounts, new) {
+            if *name != *DEFAULT {
+                account.set(User::new(false));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<&[u8]> {
+        line.split(' ').map(str::as_bytes).collect()
+    }
+
+    fn described(acl: &Acl, name: &str) -> String {
+        String::from_utf8(acl.user(name.as_bytes()).unwrap().describe()).unwrap()
+    }
+
+    #[test]
+    fn users_are_shown_as_redis_does() {
+        let acl = Acl::default();
+        for (rules, shown) in [
+            ("", "off resetchannels -@all"),
+            ("on nopass ~a %R~b %W~b %r~c &d", "on nopass ~a ~b %R~c resetchannels &d -@all"),
+            ("reset", "off sanitize-payload resetchannels -@all"),
+            (
+                "(+get ~x) ( %W~y +set )",
+                "off sanitize-payload resetchannels -@all (~x resetchannels -@all \
+              +get) (%W~y resetchannels -@all +set)",
+            ),
+            ("clearselectors allkeys allchannels +@all on", "on sanitize-payload ~* &* +@all"),
+        ] {
+            acl.set_user(b"u", words(rules), false).unwrap();
+            assert_eq!(described(&acl, "u"), shown, "{rules}");
+        }
+        assert_eq!(described(&acl, "default"), "on nopass ~* &* +@all");
+    }
+
+    #[test]
+    fn rules_are_taken_all_or_none() {
+        let acl = Acl::default();
+        let error = acl.set_user(b"u", words("on +get ~* ~x"), false);
+        assert_eq!(error, Err(RulesError::Rule { rule: b"~x".to_vec(), why: RuleError::AllKeys }));
+        assert!(acl.user(b"u").is_none());
+        assert_eq!(acl.set_user(b"u", words("on (+get ~x"), false), Err(RulesError::Open(b"(+get".to_vec())));
+        for rule in ["nothing", "%~a", "%X~a", "%RR~a", "%R", ")", "(&* &a)", " () ", "~a\tb", "&a\tb"] {
+            let error = acl.set_user(b"u", [rule], false);
+            assert!(matches!(error, Err(RulesError::Rule { .. })), "{rule}");
+        }
+    }
+
+    #[test]
+    fn a_session_sees_new_rights() {
+        let acl = Acl::default();
+        acl.set_user(b"u", words("on nopass allkeys allchannels +@all"), false).unwrap();
+        let mut login =
+            acl.authenticate(b"u", b"", |account| crate::acl::Login::new(account.clone())).unwrap();
+        assert!(login.has_all_rights());
+        acl.set_user(b"u", words("-get"), false).unwrap();
+        assert!(!login.has_all_rights());
+        assert!(login.user().describe().ends_with(b"+@all -get"));
+        assert!(acl.remove(b"u") && !acl.remove(b"u"));
+        assert_eq!(login.user().describe(), b"off resetchannels -@all");
+        assert!(acl.authenticate(b"u", b"", |_| ()).is_none());
+    }
+}

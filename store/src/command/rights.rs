@@ -1,0 +1,131 @@
+//! Checks requests against the rights of their user.
+
+use super::connection::listing::line;
+use super::{Command, CommandError};
+use crate::acl::{Denial, DenialReason, DeniedRequest};
+use crate::resp::Args;
+use crate::server::{Server, Setting};
+use crate::session::Session;
+
+/// Checks that a session may run a request now, before it is queued or run.
+///
+/// # Errors
+///
+/// Redis' error if its user may not; ACL LOG shows it then.
+#[inline]
+pub(crate) fn check_rights(
+    command: &'static Command,
+    args: Args<'_>,
+    session: &mut Session,
+    server: &Server,
+    now: u64,
+) -> Result<(), CommandError> {
+    if session.login.has_all_rights() {
+        return Ok(());
+    }
+    let context = if session.is_in_transaction() { "multi" } else { "toplevel" };
+    let denial = denied(command, args, session, server, context, now);
+    denial.map_or(Ok(()), |denial| Err(refusal(command, denial)))
+}
+
+/// Checks a request that EXEC runs: rights may have changed since it was queued.
+///
+/// # Errors
+///
+/// As [`check_rights`], in other words.
+pub(crate) fn check_queued(
+    command: &'static Command,
+    args: Args<'_>,
+    session: &mut Session,
+    server: &Server,
+    now: u64,
+) -> Result<(), CommandError> {
+    let reason = match denied(command, args, session, server, "multi", now) {
+        None => return Ok(()),
+        Some(Denial::Command) => "no permission to execute the command or subcommand",
+        Some(Denial::Key(_)) => "no permission to touch the specified keys",
+        Some(Denial::Channel(_)) => "no permission to access one of the channels used as arguments",
+    };
+    Err(CommandError::new(format!(
+        "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. \
+         This command is no longer allowed for the following reason: {reason}"
+    )))
+}
+
+fn refusal(command: &Command, denial: Denial) -> CommandError {
+    let before = "NOPERM this user has no permissions to";
+    match denial {
+        Denial::Command => CommandError::new(format!("{before} run the '{}' command", command.name)),
+        Denial::Key(_) => CommandError::new(format!("{before} access one of the keys used as arguments")),
+        Denial::Channel(_) => {
+            CommandError::new(format!("{before} access one of the channels used as arguments"))
+        }
+    }
+}
+
+/// Returns why a request is refused, if it is, after it was noted.
+#[cold]
+fn denied(
+    command: &'static Command,
+    args: Args<'_>,
+    session: &mut Session,
+    server: &Server,
+    context: &'static str,
+    now: u64,
+) -> Option<Denial> {
+    // What a session that has ended still runs is the engine's own.
+    if session.is_leaving || session.login.has_all_rights() {
+        return None;
+    }
+    let denial = session.login.user().check(command, args).err()?;
+    let (reason, object) = match denial {
+        Denial::Command => (DenialReason::Command, command.name.as_bytes()),
+        Denial::Key(at) => (DenialReason::Key, args.at(at)),
+        Denial::Channel(at) => (DenialReason::Channel, args.at(at)),
+    };
+    let user = session.login.account().name().clone();
+    session.publish(command.name, now);
+    let denied = DeniedRequest {
+        reason,
+        context,
+        object: object.to_vec(),
+        user: user.to_vec(),
+        client: line(&session.client, server, now),
+        at: now,
+        count: 1,
+    };
+    note(server, denied);
+    Some(denial)
+}
+
+/// Notes that a client has given a wrong name or password.
+pub(crate) fn note_wrong_password(
+    args: Args<'_>,
+    user: &[u8],
+    session: &Session,
+    server: &Server,
+    is_queued: bool,
+    now: u64,
+) {
+    let denied = DeniedRequest {
+        reason: DenialReason::Auth,
+        context: if is_queued { "multi" } else { "toplevel" },
+        object: args.at(0).to_vec(),
+        user: user.to_vec(),
+        client: line(&session.client, server, now),
+        at: now,
+        count: 1,
+    };
+    note(server, denied);
+}
+
+fn note(server: &Server, denied: DeniedRequest) {
+    let most = usize::try_from(server.settings.number(Setting::AclLogMaxLen)).unwrap_or(usize::MAX);
+    server.acl.denials.push(denied, most);
+}
+
+/// Returns true if the user of a session may read all keys by a command that it runs: any of those
+/// to which patterns among the arguments may lead.
+pub(crate) fn reads_all_keys(command: &Command, args: Args<'_>, session: &mut Session) -> bool {
+    session.login.has_all_rights() || session.login.user().reads_all_keys(command, args)
+}
