@@ -91,8 +91,7 @@ fn a_session_that_listens_runs_little_else() {
         // In version 3 messages are told apart, so all commands are allowed.
         run(&mut client, "HELLO 3");
         assert_eq!(run(&mut client, "SUBSCRIBE a"), ">3 subscribe a :1");
-        assert_eq!(run(&mut client, "PUBLISH a 1"), ":1");
-        assert_eq!(messages(&mut client), ">3 message a 1");
+        assert_eq!(run(&mut client, "PUBLISH a 1"), ">3 message a 1 :1");
         // A client that wants no replies wants messages.
         run(&mut client, "CLIENT REPLY OFF");
         assert_eq!(run(&mut client, "SUBSCRIBE b"), ">3 subscribe b :2");
@@ -119,5 +118,50 @@ fn keyspace_events_are_messages() {
             "*4 pmessage __key* __keyspace@3__:k append *4 pmessage __key* __keyevent@3__:append k",
         ];
         assert_eq!(messages(&mut client), expected.join(" "));
+    });
+}
+
+#[test]
+fn an_own_message_comes_before_the_reply_but_not_into_a_transaction() {
+    on_each(settings(), |setting| {
+        let rt = setting.build();
+        let engine = Engine::builder().shards(4).build(&rt);
+        let mut client = engine.client();
+        run(&mut client, "HELLO 3");
+        run(&mut client, "SUBSCRIBE a");
+        assert_eq!(run(&mut client, "PUBLISH a 1"), ">3 message a 1 :1");
+        for line in ["MULTI", "PUBLISH a 2", "PING"] {
+            run(&mut client, line);
+        }
+        assert_eq!(run(&mut client, "EXEC"), "*2 :1 +PONG");
+        assert_eq!(messages(&mut client), ">3 message a 2");
+    });
+}
+
+#[test]
+fn new_keys_have_events_if_these_are_wanted() {
+    on_each(settings(), |setting| {
+        let rt = setting.build();
+        let engine = Engine::builder().shards(4).build(&rt);
+        let (mut listener, mut client) = (engine.client(), engine.client());
+        run(&mut listener, "PSUBSCRIBE *");
+        let mut events = |line: &str| {
+            run(&mut client, line);
+            let heard = messages(&mut listener);
+            let words = heard.split(' ').collect::<Vec<_>>();
+            let named = words.chunks(5).filter_map(|words| words.get(3)?.split(':').nth(1));
+            named.map(str::to_owned).collect::<Vec<_>>().join(" ")
+        };
+        events("CONFIG SET notify-keyspace-events EnA");
+        assert_eq!(events("SET a 1"), "new set");
+        assert_eq!(events("SET a 2"), "set");
+        assert_eq!(events("MSET a 1 b 2"), "set new set");
+        assert_eq!(events("LPUSH l 1 2"), "new lpush");
+        assert_eq!(events("RENAME a c"), "new rename_from rename_to");
+        assert_eq!(events("COPY b d"), "new copy_to");
+        assert_eq!(events("MOVE d 1"), "move_from new move_to");
+        assert_eq!(events("SINTERSTORE s none"), "");
+        assert_eq!(events("CONFIG SET notify-keyspace-events EA"), "");
+        assert_eq!(events("SET e 1"), "set");
     });
 }

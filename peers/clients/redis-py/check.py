@@ -8,6 +8,7 @@ import time
 import warnings
 
 import redis
+from redis.cache import CacheConfig
 
 PORT = int(sys.argv[1])
 # SETEX and others are old commands, but are still there.
@@ -432,6 +433,37 @@ def third_protocol():
     sub.close()
 
 
+def eventually(value, call):
+    """Calls again and again until the answer is this value, or ten seconds are over. Returns the last answer."""
+    end = time.monotonic() + 10
+    while (got := call()) != value and time.monotonic() < end:
+        time.sleep(0.005)
+    return got
+
+
+def caching():
+    # By default the client does so with Redis 7.4 or newer; what it needs is older.
+    redis.connection.CacheProxyConnection.MIN_ALLOWED_VERSION = "7.0.0"
+    r, other = connect(protocol=3, cache_config=CacheConfig(max_size=100)), connect()
+    calls = lambda: other.info("commandstats")["cmdstat_get"]["calls"]
+    other.set("cached", "1")
+    check("get into the cache", r.get("cached"), "1")
+    before = calls()
+    check("get from the cache", ([r.get("cached") for _ in range(5)], calls() - before), (["1"] * 5, 0))
+    other.set("cached", "2")
+    check("get after a change", eventually("2", lambda: r.get("cached")), "2")
+    check("hget into the cache", (other.hset("cached:h", "f", "1"), r.hget("cached:h", "f")), (1, "1"))
+    other.delete("cached:h")
+    check("hget after the end of the key", eventually(None, lambda: r.hget("cached:h", "f")), None)
+    check("get of a missing key into the cache", r.get("cached:none"), None)
+    other.set("cached:none", "3")
+    check("get once it is there", eventually("3", lambda: r.get("cached:none")), "3")
+    other.flushall()
+    check("get after flushall", eventually(None, lambda: r.get("cached")), None)
+    check("the session tracks", other.info("clients")["tracking_clients"] > 0, True)
+    r.close()
+
+
 def pools():
     pool = redis.BlockingConnectionPool(port=PORT, protocol=2, max_connections=4, timeout=20, decode_responses=True)
     r = redis.Redis(connection_pool=pool)
@@ -460,6 +492,7 @@ def main():
     for group in groups:
         group(r)
     third_protocol()
+    caching()
     pools()
     check("flushall", (r.flushall(), r.dbsize()), (True, 0))
     print(f"redis-py {redis.__version__}: {passed} passed, {failed} failed")

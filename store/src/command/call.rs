@@ -45,6 +45,8 @@ pub enum NullReply {
     Array,
     /// No null: the command has only waited for the time.
     Ok,
+    /// The number of what has come meanwhile: nothing.
+    Zero,
 }
 
 /// A command under way: its arguments, what it may access, and where its reply goes.
@@ -156,6 +158,11 @@ impl Call<'_, '_> {
     /// and so do those that follow keyspace events. `event` is its name in Redis, as `lpush`.
     pub fn changed(&mut self, class: EventClass, event: &'static str, key: &[u8]) {
         self.keys.note_change(key);
+        if self.effects.records_insertions() {
+            let database = self.keys.database();
+            let inserted = self.keys.take_inserted();
+            inserted.into_iter().for_each(|key| self.effects.note_insertion(database, key));
+        }
         self.effects.note_change(class, event, self.keys.database(), key);
     }
 

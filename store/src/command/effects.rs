@@ -1,9 +1,10 @@
 //! What a command changed, for those that follow: a log, and listeners to keyspace events.
 
 use super::Commands;
+use crate::keyspace::{Keys, TouchedKey};
 use crate::rdb::dump;
 use crate::resp::Args;
-use crate::server::SnapshotKind;
+use crate::server::{Change, Server, SnapshotKind};
 use crate::value::Value;
 
 /// Kinds of keyspace events, as the setting `notify-keyspace-events` tells them apart.
@@ -27,6 +28,8 @@ pub enum EventClass {
     Expired,
     /// `e`: a key was evicted.
     Evicted,
+    /// `n`: a key was inserted.
+    New,
 }
 
 /// A keyspace event.
@@ -73,6 +76,7 @@ pub struct Effects {
     changes: u64,
     records_commands: bool,
     records_events: bool,
+    records_insertions: bool,
     /// Set if the running command has said what is to be replayed.
     is_replaced: bool,
     /// The changes, and the commands to replay, before the running command.
@@ -83,12 +87,26 @@ pub struct Effects {
     snapshot: Option<SnapshotRequest>,
     /// Set if settings were changed.
     has_new_settings: bool,
+    /// The changes for sessions that get all those of keys with a prefix.
+    broadcasts: Vec<Change>,
 }
 
 impl Effects {
     /// Begins to collect commands, or events, or both. Changes are always counted.
     pub(crate) fn new(records_commands: bool, records_events: bool) -> Self {
         Self { records_commands, records_events, ..Self::default() }
+    }
+
+    /// Sets whether there are events of new keys.
+    pub(crate) fn recording_insertions(mut self, are_wanted: bool) -> Self {
+        self.records_insertions = are_wanted;
+        self
+    }
+
+    /// Returns true if there are events of new keys.
+    #[inline]
+    pub(crate) fn records_insertions(&self) -> bool {
+        self.records_insertions
     }
 
     /// Returns the number of changes.
@@ -99,7 +117,7 @@ impl Effects {
     /// Returns true if nothing was noted since it was made or cleared.
     pub(crate) fn is_untouched(&self) -> bool {
         let is_told = self.snapshot.is_some() || self.ends_pause || self.has_new_settings;
-        self.changes == 0 && self.is_empty() && !is_told
+        self.changes == 0 && self.is_empty() && self.broadcasts.is_empty() && !is_told
     }
 
     /// Notes that settings were changed.
@@ -152,6 +170,11 @@ impl Effects {
         }
     }
 
+    /// Notes that a key was inserted.
+    pub(super) fn note_insertion(&mut self, database: usize, key: Box<[u8]>) {
+        self.events.push(Event { class: EventClass::New, name: "new", database, key });
+    }
+
     /// Counts changes of no single key, as of FLUSHALL.
     pub(super) fn count_changes(&mut self, changes: usize) {
         self.changes += changes as u64;
@@ -196,10 +219,32 @@ impl Effects {
         }
     }
 
+    /// Tells the sessions that track keys what was changed: at once those that have read it, and by
+    /// [`broadcasts`](Self::broadcasts) the others. `own` is the session that has changed it. The
+    /// task still holds the shards.
+    #[inline]
+    pub(crate) fn invalidate(&mut self, server: &Server, keys: &mut Keys<'_>, own: Option<u64>) {
+        let Some(touched) = keys.take_touched() else { return };
+        server.invalidate(&touched.keys, own);
+        if server.broadcasts() {
+            let change = |touched: TouchedKey| (touched.key, own.filter(|_| !touched.has_expired));
+            self.broadcasts.extend(touched.keys.into_iter().map(change));
+        }
+        if touched.are_all {
+            server.invalidate_all(own);
+        }
+    }
+
+    /// Returns the changes for sessions that get all those of keys with a prefix.
+    pub(crate) fn broadcasts(&self) -> &[Change] {
+        &self.broadcasts
+    }
+
     /// Forgets what was collected, for the next unit.
     pub(crate) fn clear(&mut self) {
         self.commands.clear();
         self.events.clear();
+        self.broadcasts.clear();
         self.changes = 0;
         self.snapshot = None;
         self.ends_pause = false;

@@ -22,6 +22,10 @@ pub(crate) fn execute(command: &Command, call: &mut Call<'_, '_>) -> Executed {
         call.effects.note_expired(expired.database, &expired.key);
     }
     call.effects.end_command(database, call.args);
+    call.effects.invalidate(call.server, call.keys, Some(call.session.id()));
+    if call.session.notes_reads() && !planted!("reads-noted-before-hold") {
+        call.session.note_reads(call.server, command, call.args);
+    }
     // A command that waits is shown when the wait ends.
     if call.is_queued || !matches!(outcome, Ok(Outcome::Block(_))) {
         show(call.server, call.session, command, call.args, call.now());
@@ -43,6 +47,7 @@ pub(crate) fn write_timeout(null: NullReply, reply: &mut Reply) {
     match null {
         NullReply::Bulk | NullReply::Array => reply.null_array(),
         NullReply::Ok => reply.ok(),
+        NullReply::Zero => reply.integer(0),
     }
 }
 
@@ -52,5 +57,6 @@ pub(crate) fn write_null(null: NullReply, reply: &mut Reply) {
         NullReply::Bulk => reply.null(),
         NullReply::Array => reply.null_array(),
         NullReply::Ok => reply.ok(),
+        NullReply::Zero => reply.integer(0),
     }
 }

@@ -90,7 +90,7 @@ fn denied(
         context,
         object: object.to_vec(),
         user: user.to_vec(),
-        client: line(&session.client, now),
+        client: line(&session.client, server, now),
         at: now,
         count: 1,
     };
@@ -112,7 +112,7 @@ pub(crate) fn note_wrong_password(
         context: if is_queued { "multi" } else { "toplevel" },
         object: args.at(0).to_vec(),
         user: user.to_vec(),
-        client: line(&session.client, now),
+        client: line(&session.client, server, now),
         at: now,
         count: 1,
     };

@@ -9,7 +9,7 @@ use crate::keyspace::{Layout, Shard, Versions};
 use crate::log::{Log, OpenError, Options, PolicySource, Replay};
 use crate::server::{
     Attention, Channels, Clients, CloseHook, LatencyMonitor, Memory, MemorySource, MessageHook, Monitors,
-    Pause, Persistence, Server, Setting, Settings, Shutdown, ShutdownHook, SlowLog, Statistics,
+    Pause, Persistence, Server, Setting, Settings, Shutdown, ShutdownHook, SlowLog, Statistics, Tracking,
     resident_bytes,
 };
 use std::fmt;
@@ -226,6 +226,7 @@ impl Builder {
             monitors: Monitors::default(),
             clients: Clients::new(self.on_close),
             channels: Channels::new(self.on_message),
+            tracking: Tracking::default(),
             persistence: Persistence::new((self.clock)()),
             started_at: (self.clock)(),
             run_id: run_id(self.seed),

@@ -8,7 +8,7 @@ use super::run::Body;
 use crate::command::{Command, CommandError, Effects, Flags, resolve};
 use crate::keyspace::Keys;
 use crate::log::{Appended, Dependence, Outcome, Waiter};
-use crate::resp::{Reply, count_replies};
+use crate::resp::{Reply, each_reply};
 use crate::session::Session;
 use std::sync::Arc;
 use xtasking::Context;
@@ -85,13 +85,17 @@ impl Inner {
         }
     }
 
-    /// Makes each reply the error if what could not be logged is not to be acknowledged.
+    /// Makes each reply the error if what could not be logged is not to be acknowledged. Messages
+    /// stay: they answer no request.
     fn answer(&self, reply: &mut Reply, outcome: Outcome) {
         if outcome == Outcome::Failed {
             let why = self.log_error().unwrap_or_default();
             let mut errors = Reply::new(reply.protocol());
-            for _ in 0..count_replies(reply.as_bytes()) {
-                errors.error(refusal(&why).text());
+            for written in each_reply(reply.as_bytes()) {
+                match written {
+                    [b'>', ..] => errors.raw(written),
+                    _ => errors.error(refusal(&why).text()),
+                }
             }
             *reply = errors;
         }

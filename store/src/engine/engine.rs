@@ -123,6 +123,9 @@ impl Engine {
     pub fn close<S: Spawner>(&self, spawner: S, mut session: Box<Session>) {
         self.inner.server.clients.close(session.id());
         session.stop_listening(&self.inner.server);
+        if session.tracking.take().is_some() {
+            self.end_tracking(session.id());
+        }
         session.transaction = None;
         if !session.watched.is_empty() {
             // Else nothing would run.
@@ -130,6 +133,11 @@ impl Engine {
             session.is_leaving = true;
             self.submit(spawner, session, Requests::one(["UNWATCH"]), |_, _| {});
         }
+    }
+
+    /// Ends the tracking of keys by a session.
+    pub(crate) fn end_tracking(&self, session: u64) {
+        self.inner.server.tracking.end(session, |is_tracked| self.inner.versions.set_tracked(is_tracked));
     }
 
     /// Ends the wait of a blocked session. Returns false if the session is not blocked. With
@@ -215,6 +223,7 @@ impl Inner {
         for expired in expired {
             effects.note_expired(expired.database, &expired.key);
         }
+        effects.invalidate(&self.server, &mut keys, None);
         self.report(&effects);
         self.record(cx.worker(), &effects, &mut keys);
         self.count_growth(cx.worker(), &mut keys);
@@ -246,10 +255,14 @@ impl Inner {
     pub(super) fn effects(&self) -> Effects {
         let is_followed = self.on_effects.is_some();
         Effects::new(is_followed || self.server.log.get().is_some(), is_followed || self.server.notifies())
+            .recording_insertions(self.server.notifies_of_new_keys())
     }
 
-    /// Passes effects to the function that follows them.
+    /// Passes effects to those that follow them: sessions, and a function.
     pub(super) fn report(&self, effects: &Effects) {
+        if !effects.broadcasts().is_empty() {
+            self.server.broadcast(effects.broadcasts());
+        }
         if effects.is_empty() {
             return;
         }

@@ -238,6 +238,7 @@ impl Inner {
         keys.note_change(&key);
         let mut effects = self.effects();
         effects.note_evicted(database, &key);
+        effects.invalidate(&self.server, &mut keys, None);
         self.report(&effects);
         self.record(worker, &effects, &mut keys);
         self.count_growth(worker, &mut keys);

@@ -37,7 +37,11 @@ enum RequestOutcome {
 impl<'v> Body<'v> {
     #[inline]
     pub(super) fn new(inner: &'v Arc<Inner>, turn: &'v mut Turn, held: HeldShards<'v>) -> Self {
-        Self { inner, keys: Keys::new(&inner.layout, &inner.versions, held), turn }
+        let mut keys = Keys::new(&inner.layout, &inner.versions, held);
+        if turn.effects.records_insertions() {
+            keys.note_insertions();
+        }
+        Self { inner, keys, turn }
     }
 
     /// Runs the next request of a batch, and serves the sessions that waited for what it has
@@ -108,6 +112,9 @@ impl<'v> Body<'v> {
         {
             return RequestOutcome::Held;
         }
+        if session.tracking.is_some() && !planted!("messages-after-new-value") {
+            session.write_messages(reply);
+        }
         let before = reply.len();
         let block = match found {
             Err(error) => {
@@ -143,6 +150,9 @@ impl<'v> Body<'v> {
         if block.is_none() && !batch.session.replies.are_wanted() {
             let is_message = command.is_some_and(Command::changes_listening);
             batch.session.replies.apply(&mut batch.reply, before, is_message);
+        }
+        if block.is_none() && batch.session.tracking.is_some() {
+            batch.session.end_tracked(&mut batch.reply, command);
         }
         block.map_or(RequestOutcome::Done, RequestOutcome::Blocked)
     }

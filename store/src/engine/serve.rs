@@ -177,6 +177,9 @@ impl Body<'_> {
         let Parked { mut batch, block, ticket, database } = parked;
         self.note_seen(&mut batch);
         batch.session.replies.apply(&mut batch.reply, before, false);
+        if batch.session.tracking.is_some() {
+            batch.session.end_tracked(&mut batch.reply, None);
+        }
         batch.next += 1;
         self.turn.served.push(batch);
         self.keys.begin(database, self.turn.now);

@@ -92,6 +92,12 @@ impl Turn {
     ) -> bool {
         let command = request.command;
         self.hash = None;
+        if planted!("reads-noted-before-hold")
+            && let (Some(batch), Some(command)) = (&batch, command)
+            && batch.session.notes_reads()
+        {
+            batch.session.note_reads(&inner.server, command, batch.requests.args(batch.next));
+        }
         match &request.place {
             Place::Nowhere => {
                 self.run(inner, HeldShards::None, command, batch);
@@ -134,6 +140,7 @@ impl Turn {
         let Run::Read(read) = command.run else { return false };
         let is_plain = inner.server.attention.is_calm()
             && session.replies.are_wanted()
+            && session.tracking.is_none()
             && runs_now(command, session)
             && session.has_all_rights()
             && check_listening(command, session).is_ok();
@@ -221,6 +228,7 @@ impl Turn {
     fn apply_settings(&mut self, inner: &Inner) {
         self.has_new_settings = false;
         self.is_count_due |= inner.apply_memory_settings();
+        inner.server.bound_tracking();
         self.note_room(inner);
         self.clock = inner.versions.clock();
         self.effects = inner.effects();

@@ -51,6 +51,7 @@ impl Keys<'_> {
             self.end_change();
             self.growth += entry.bytes() as i64;
         }
+        self.note_insertion(entry.key());
         let (database, layout, version) = (self.database(), self.layout(), self.version_word().version());
         let table = &mut self.held_mut()[at].databases[database].table;
         table.insert(hash, entry, version, |key| layout.hash(key))

@@ -1,7 +1,7 @@
 //! What a command sees of the keyspace.
 
 use super::counting::Changing;
-use super::{AccessClock, Entry, Held, HeldShards, Layout, Mark, Table, VersionWord, Versions};
+use super::{AccessClock, Entry, Held, HeldShards, Layout, Mark, Table, Touched, VersionWord, Versions};
 use crate::server::KeyCounts;
 use crate::value::{Value, ValueRef};
 use std::cell::{Cell, RefCell};
@@ -21,11 +21,15 @@ pub struct Keys<'v> {
     layout: &'v Layout,
     versions: &'v Versions,
     /// Read once the task holds its shards.
-    version: VersionWord,
+    pub(super) version: VersionWord,
     database: usize,
     now: u64,
     /// Keys that were changed and that sessions wait for.
     ready: Vec<(usize, Box<[u8]>)>,
+    /// Keys that were inserted, if that is noted.
+    pub(super) inserted: Option<Vec<Box<[u8]>>>,
+    /// What was changed, for sessions that track keys.
+    pub(super) touched: Option<Box<Touched>>,
     /// Keys that were removed because they had expired.
     pub(super) expired: Vec<Expired>,
     /// Expired keys that were met in shards that may be written. They are removed in the end: what
@@ -71,6 +75,8 @@ impl<'v> Keys<'v> {
             database: 0,
             now: 0,
             ready: Vec::new(),
+            inserted: None,
+            touched: None,
             expired: Vec::new(),
             met: RefCell::default(),
             logged: Mark::default(),
@@ -260,13 +266,14 @@ impl<'v> Keys<'v> {
         self.table_mut(hash, at).set_expiry(hash, key, expires_at)
     }
 
-    /// Notes a change of a key for the sessions that watch it or wait for it.
+    /// Notes a change of a key for the sessions that watch it, wait for it or track it.
     pub(crate) fn note_change(&mut self, key: &[u8]) {
         let (_, at) = self.locate(key);
         let database = self.database;
         if self.held[at].databases[database].note_change(key) {
             self.ready.push((database, key.into()));
         }
+        self.touch(key, false);
     }
 
     /// Removes the key if it has expired, and the shard is held for writing.
@@ -280,6 +287,9 @@ impl<'v> Keys<'v> {
         self.remove_entry(hash, at, key);
         if self.held[at].databases[database].note_change(key) {
             self.ready.push((database, key.into()));
+        }
+        if !planted!("expired-key-untracked") {
+            self.touch(key, true);
         }
         self.expired.push(Expired { database, key: key.into() });
     }

@@ -19,6 +19,7 @@
 //! | `eviction` | which keys go when there is too little memory |
 //! | `marks` | what the log knows of shards |
 //! | `guests` | sessions that watch keys or wait for them |
+//! | `touched` | what was changed, for sessions that track keys |
 
 mod access;
 #[allow(unsafe_code, reason = "its parts have no static layout")]
@@ -38,6 +39,7 @@ mod shard;
 mod table;
 #[cfg(test)]
 mod tests;
+mod touched;
 mod versions;
 mod whole;
 
@@ -51,6 +53,7 @@ pub(crate) use marks::Mark;
 pub use shard::Shard;
 pub(crate) use shard::Waiting;
 use table::Table;
+pub(crate) use touched::{Touched, TouchedKey};
 #[cfg(test)]
 pub(crate) use versions::CROWD;
 pub(crate) use versions::{VersionWord, Versions};

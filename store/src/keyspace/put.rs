@@ -56,6 +56,7 @@ impl Keys<'_> {
                     table.set_expiry(hash, key, expires_at);
                 }
                 if had_expired {
+                    self.note_insertion(key);
                     self.expired.push(Expired { database, key: key.into() });
                 }
             }

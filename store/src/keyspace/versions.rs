@@ -22,8 +22,12 @@ const CROWDED: u32 = 2;
 const SUSPECT: u32 = 4;
 /// Set once it is counted how much memory keys take.
 const COUNTED: u32 = 8;
+/// Set while sessions track keys.
+const TRACKED: u32 = 16;
+/// Flags that neither the begin nor the end of a snapshot changes.
+const KEPT: u32 = COUNTED | TRACKED;
 /// The version is in the bits above.
-const FLAGS: u32 = 4;
+const FLAGS: u32 = 5;
 
 /// Bytes to be written from which on tasks that write are put off.
 pub(crate) const CROWD: usize = 32 << 20;
@@ -63,6 +67,17 @@ impl VersionWord {
     #[inline]
     pub(crate) fn is_counted(self) -> bool {
         self.0 & COUNTED != 0
+    }
+
+    /// Returns true if sessions track keys, so that changes are noted for them.
+    #[inline]
+    pub(super) fn is_tracked(self) -> bool {
+        self.0 & TRACKED != 0
+    }
+
+    /// Sets whether sessions track keys.
+    pub(super) fn set_tracked(&mut self, is_tracked: bool) {
+        self.0 = self.0 & !TRACKED | if is_tracked { TRACKED } else { 0 };
     }
 
     /// Returns true if commands that write are perhaps refused.
@@ -109,9 +124,8 @@ impl Versions {
     pub(crate) fn begin(&self, output: Arc<SnapshotOutput>) -> u32 {
         let before = self.output().replace(output);
         assert!(before.is_none(), "one snapshot is taken at a time");
-        let next = |word: u32| {
-            Some(((word >> FLAGS).wrapping_add(1) << FLAGS) | word & (SUSPECT | COUNTED) | SAVING)
-        };
+        let next =
+            |word: u32| Some(((word >> FLAGS).wrapping_add(1) << FLAGS) | word & (SUSPECT | KEPT) | SAVING);
         // Release pairs with the Acquire of `read`. Snapshots begin one after the other.
         let word = self.word.fetch_update(Ordering::Release, Ordering::Relaxed, next);
         (word.unwrap_or_else(|word| word) >> FLAGS).wrapping_add(1) & (u32::MAX >> FLAGS)
@@ -120,7 +134,7 @@ impl Versions {
     /// Ends the snapshot. After one that has failed tasks look whether they are refused.
     pub(crate) fn end(&self, has_failed: bool) {
         *self.output() = None;
-        let kept = |word: u32| word >> FLAGS << FLAGS | word & COUNTED;
+        let kept = |word: u32| word >> FLAGS << FLAGS | word & KEPT;
         let next = |word: u32| Some(kept(word) | if has_failed { SUSPECT } else { 0 });
         // Relaxed: what a task does that still reads the old flags is right as well.
         _ = self.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
@@ -137,6 +151,16 @@ impl Versions {
     pub(crate) fn set_counted(&self) {
         // Relaxed: the runtime's way from that task to the next one of the shard orders it.
         self.word.fetch_or(COUNTED, Ordering::Relaxed);
+    }
+
+    /// Sets whether sessions track keys. What a session reads after this, in shards that it holds
+    /// then, is changed by tasks that read the flag.
+    pub(crate) fn set_tracked(&self, is_tracked: bool) {
+        // Relaxed: a task that holds a shard after the session has read there reads no older flag.
+        match is_tracked {
+            true => self.word.fetch_or(TRACKED, Ordering::Relaxed),
+            false => self.word.fetch_and(!TRACKED, Ordering::Relaxed),
+        };
     }
 
     /// Saves entries of a database.

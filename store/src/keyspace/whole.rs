@@ -121,6 +121,7 @@ impl Keys<'_> {
     pub fn clear(&mut self) -> usize {
         let (database, word) = (self.database(), self.version_word());
         self.count_clearing();
+        self.touch_any();
         let (mut removed, mut waited_for) = (0, Vec::new());
         for held in self.held_mut() {
             let part = &mut held.databases[database];
@@ -145,6 +146,7 @@ impl Keys<'_> {
         let (database, layout) = (self.database(), self.layout());
         let version = self.version_word().version();
         self.end_change();
+        self.touch_any();
         for at in 0..self.held().len() {
             let shard: &mut Held<'_> = &mut self.held_mut()[at];
             note_swap(shard, layout, database, other);

@@ -307,6 +307,7 @@ impl<S: Socket> Connection<S> {
         self.engine.server().clients.close(self.id);
         self.engine.server().channels.forget(self.id);
         self.engine.server().end_monitor(self.id);
+        self.engine.end_tracking(self.id);
         self.under_way = 0;
         self.note_buffers();
         self.close(cx);

@@ -241,6 +241,7 @@ impl Ticker {
         self.ticks = self.ticks.wrapping_add(1);
         let rt = cx.handle();
         self.engine.end_waits(&*rt);
+        self.engine.server().bound_tracking();
         for _ in 0..due_cycles(&mut self.expired_at, self.engine.now()) {
             self.engine.remove_expired(&*rt);
         }

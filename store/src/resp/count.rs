@@ -1,13 +1,15 @@
-//! Counts replies that were written.
+//! Tells apart replies that were written.
 
-/// Returns the number of replies in these bytes, each with all that is in it.
-pub(crate) fn count_replies(mut bytes: &[u8]) -> usize {
-    let mut count = 0;
-    while let Some(rest) = skip(bytes) {
+use std::iter;
+
+/// Iterates over the replies and pushes in these bytes, each with all that is in it.
+pub(crate) fn each_reply(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    iter::from_fn(move || {
+        let rest = skip(bytes)?;
+        let (reply, _) = bytes.split_at(bytes.len() - rest.len());
         bytes = rest;
-        count += 1;
-    }
-    count
+        Some(reply)
+    })
 }
 
 /// Returns what follows the first reply; `None` if there is none.
@@ -39,10 +41,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replies_are_counted_with_what_is_in_them() {
+    fn replies_are_told_apart_with_what_is_in_them() {
         for protocol in [Protocol::Two, Protocol::Three] {
             let mut reply = Reply::new(protocol);
-            assert_eq!(count_replies(reply.as_bytes()), 0);
+            assert_eq!(each_reply(reply.as_bytes()).count(), 0);
             reply.ok();
             reply.bulk(b"+OK\r\n:1\r\n");
             reply.null();
@@ -55,7 +57,8 @@ mod tests {
             reply.error(b"ERR no");
             reply.verbatim("txt", b"a\nb");
             reply.boolean(true);
-            assert_eq!(count_replies(reply.as_bytes()), 8);
+            assert_eq!(each_reply(reply.as_bytes()).count(), 8);
+            assert_eq!(each_reply(reply.as_bytes()).collect::<Vec<_>>().concat(), reply.as_bytes());
         }
     }
 }

@@ -17,7 +17,7 @@ mod parser;
 mod reply;
 
 pub use args::{Args, Requests};
-pub(crate) use count::count_replies;
+pub(crate) use count::each_reply;
 pub(crate) use inline::words;
 pub use number::{format_double, parse_double, parse_integer};
 pub use parser::{Limits, Parser, ProtocolError};

@@ -1,7 +1,7 @@
 //! Channels, and the sessions that listen to them.
 
 use super::inbox::Received;
-use super::{ClientInfo, Clients};
+use super::{ClientInfo, Clients, Invalidation};
 use crate::glob;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,6 +14,10 @@ pub(crate) enum Message {
     Published(Published),
     /// A request, as MONITOR shows it.
     Line(Arc<[u8]>),
+    /// Keys that are to be dropped from a cache.
+    Invalidation(Invalidation),
+    /// The session that was to get such messages, this one, is gone.
+    BrokenRedirect(u64),
 }
 
 /// A message of a channel.
@@ -31,6 +35,8 @@ impl Message {
         match self {
             Self::Published(published) => published.channel.len() + published.payload.len(),
             Self::Line(line) => line.len(),
+            Self::Invalidation(invalidation) => invalidation.len(),
+            Self::BrokenRedirect(_) => 0,
         }
     }
 }

@@ -18,6 +18,7 @@
 //! | `users` | the file of users |
 //! | `inbox` | the messages that wait for a connection |
 //! | `notifications` | keyspace events as messages |
+//! | `tracking` | client-side caching: sessions learn when keys that they have read change |
 
 mod attention;
 mod channels;
@@ -33,6 +34,7 @@ mod persistence;
 mod settings;
 mod slow_log;
 mod statistics;
+mod tracking;
 mod users;
 mod value_limits;
 
@@ -53,6 +55,7 @@ pub use settings::{Setting, SettingError, SettingKind, SettingSpec, Settings};
 pub use slow_log::{SlowLog, SlowRequest};
 pub(crate) use statistics::Times;
 pub use statistics::{CommandCounts, KeyCounts, Statistics};
+pub(crate) use tracking::{Change, Invalidation, Tracker, Tracking, TrackingMode};
 
 use crate::acl::Acl;
 use crate::log::Log;
@@ -90,6 +93,8 @@ pub struct Server {
     pub clients: Clients,
     /// The channels to which they listen.
     pub channels: Channels,
+    /// The sessions that track keys.
+    pub(crate) tracking: Tracking,
     /// The snapshots.
     pub persistence: Persistence,
     /// When the store began, in ms since 1970.

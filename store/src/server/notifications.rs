@@ -8,8 +8,8 @@ const BY_KEY: i64 = 1;
 /// `E`: to a channel of the event.
 const BY_EVENT: i64 = 2;
 
-/// The letters of kinds of events, in the order in which CONFIG GET shows them. The store has no
-/// events of the last three.
+/// The letters of kinds of events, in the order in which CONFIG GET shows them. The store has none
+/// of `d` and `m`.
 const CLASSES: &[u8] = b"g$lshzxetdnm";
 /// The letters that `A` stands for.
 const ALL: &[u8] = b"g$lshzxetd";
@@ -49,6 +49,7 @@ impl EventClass {
             Self::Stream => b't',
             Self::Expired => b'x',
             Self::Evicted => b'e',
+            Self::New => b'n',
         }
     }
 }
@@ -57,6 +58,12 @@ impl Server {
     /// Returns true if sessions may listen to keyspace events.
     pub(crate) fn notifies(&self) -> bool {
         self.settings.number(Setting::NotifyKeyspaceEvents) != 0
+    }
+
+    /// Returns true if sessions may listen to events of new keys.
+    pub(crate) fn notifies_of_new_keys(&self) -> bool {
+        let flags = self.settings.number(Setting::NotifyKeyspaceEvents);
+        bit(b'n').is_some_and(|bit| flags & bit != 0)
     }
 
     /// Publishes a keyspace event, if the setting says so.

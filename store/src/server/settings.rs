@@ -157,6 +157,8 @@ settings! {
         "The percentiles of these times that INFO shows.";
     LatencyMonitorThreshold "latency-monitor-threshold", COUNT, "0", true,
         "The milliseconds from which an event is kept by the latency monitor; none is if it is 0.";
+    TrackingTableMaxKeys "tracking-table-max-keys", COUNT, "1000000", true,
+        "The most keys that are noted as read by clients that track keys; no limit if it is 0.";
     HashMaxListpackEntries "hash-max-listpack-entries" or "hash-max-ziplist-entries", COUNT, "512", true,
         "The most fields of a hash that is a list in one block.";
     HashMaxListpackValue "hash-max-listpack-value" or "hash-max-ziplist-value", BYTES, "64", true,

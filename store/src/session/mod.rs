@@ -2,6 +2,7 @@
 
 mod replies;
 mod subscriptions;
+mod tracking;
 
 pub(crate) use replies::Replies;
 pub(crate) use subscriptions::Subscriptions;
@@ -9,7 +10,7 @@ pub(crate) use subscriptions::Subscriptions;
 use crate::acl::{Acl, Login};
 use crate::command::{Command, CommandError};
 use crate::resp::{Protocol, Requests};
-use crate::server::{ClientInfo, ClientMemory, Server, Topic};
+use crate::server::{ClientInfo, ClientMemory, Server, Topic, Tracker};
 use crate::value::StreamId;
 use std::sync::Arc;
 
@@ -42,6 +43,10 @@ pub struct Session {
     pub(crate) subscriptions: Subscriptions,
     /// True if it follows all requests, by MONITOR.
     pub(crate) is_monitoring: bool,
+    /// How it tracks keys, if it does.
+    pub(crate) tracking: Option<Arc<Tracker>>,
+    /// True from CLIENT CACHING to the end of the next command or transaction.
+    pub(crate) has_chosen_caching: bool,
     /// What other sessions see of this one.
     pub(crate) client: Arc<ClientInfo>,
     /// The command of its last request, which is probably that of the next.
@@ -105,6 +110,8 @@ impl Session {
             replies: Replies::On,
             subscriptions: Subscriptions::default(),
             is_monitoring: false,
+            tracking: None,
+            has_chosen_caching: false,
             client,
             last_command: None,
             memory: ClientMemory::default(),

@@ -69,6 +69,8 @@ impl Session {
             match &message {
                 Message::Published(published) => write_published(reply, published),
                 Message::Line(line) => reply.simple_bytes(line),
+                Message::Invalidation(invalidation) => self.write_invalidation(reply, invalidation),
+                Message::BrokenRedirect(session) => self.write_broken_redirect(reply, *session),
             }
         }
     }

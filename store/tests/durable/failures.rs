@@ -90,6 +90,24 @@ impl Completion for Early {
     }
 }
 
+/// A reply that is taken back becomes the error; a message beside it answers nothing, and stays.
+#[test]
+fn messages_about_changes_stay_when_replies_are_taken_back() {
+    let _watched = watchdog();
+    let store = Store::open(SimulatedDisk::new(1), "always");
+    let mut client = store.engine.client();
+    for line in ["HELLO 3", "CLIENT TRACKING ON", "GET unsure"] {
+        run(&mut client, line);
+    }
+    let size = store.engine.log().unwrap().size();
+    store.disk.set_faults(Faults { capacity: Some(size + 3), ..Faults::default() });
+    let refused = run(&mut client, "SET unsure 1");
+    let (error, message) = refused.split_once("\r\n").unwrap();
+    assert!(error.starts_with(REFUSED), "{refused}");
+    assert_eq!(message, ">2\r\n$10\r\ninvalidate\r\n*1\r\n$6\r\nunsure\r\n");
+    drop(client);
+}
+
 #[test]
 fn replies_before_a_wait_are_sent_once_they_are_durable_or_refused() {
     let _watched = watchdog();

@@ -140,6 +140,20 @@ const SERVER: &[&str] = &[
     "a: CLIENT LIST NOTHING",
     "a: CLIENT GETREDIR",
     "a: CLIENT TRACKINGINFO",
+    "a: CLIENT HELP x",
+    "a: ROLE",
+    "a: ROLE x",
+    "a: WAIT",
+    "a: WAIT 0 0",
+    "a: WAIT -1 10",
+    "a: WAIT x 0",
+    "a: WAIT 1 x",
+    "a: WAIT 1 -1",
+    "a: MULTI",
+    "a: WAIT 1 0",
+    "a: EXEC",
+    "a: MEMORY PURGE",
+    "a: MEMORY MALLOC-STATS x",
     "a: CLIENT PAUSE",
     "a: CLIENT PAUSE x",
     "a: CLIENT PAUSE -1",
@@ -238,7 +252,7 @@ const MALFORMED: &[&[u8]] = &[
     b"ECHO \"a\"b\r\n",
 ];
 
-fn words(line: &str) -> Vec<Vec<u8>> {
+pub fn words(line: &str) -> Vec<Vec<u8>> {
     line.split(' ').map(|word| if word == "''" { Vec::new() } else { word.as_bytes().to_vec() }).collect()
 }
 

@@ -3,13 +3,14 @@
 mod access;
 mod effects;
 mod fixed;
+mod introspection;
 #[allow(dead_code, reason = "other tests use the rest of it")]
 mod redis;
 mod reply;
 mod scripts;
+mod tracking;
 
 use redis::{Connection, Server, end_of_reply};
-use reply::Value;
 use scripts::{Args, Scripts};
 use std::time::{SystemTime, UNIX_EPOCH};
 use xtasking::Runtime;
@@ -189,42 +190,4 @@ fn replies_to_random_commands_are_those_of_redis() {
     for seed in first..first + scripts() {
         run_script(seed, &server, now + 100_000);
     }
-}
-
-/// What COMMAND INFO says of a command, without tips, specifications of keys and subcommands.
-fn command_info(reply: &[u8]) -> String {
-    let Value::Array(all) = Value::parse(reply) else { panic!("no array: {}", show(reply)) };
-    let Some(Value::Array(info)) = all.first() else { return format!("{all:?}") };
-    let sorted = |value: &Value| match value {
-        Value::Array(names) => {
-            let mut names: Vec<_> = names.iter().map(|name| format!("{name:?}")).collect();
-            names.sort();
-            names.join(" ")
-        }
-        other => format!("{other:?}"),
-    };
-    info[..7].iter().map(sorted).collect::<Vec<_>>().join(", ")
-}
-
-#[test]
-fn the_table_of_commands_says_what_redis_says() {
-    let Some(server) = Server::start() else { return };
-    let mut theirs = server.connect();
-    let rt = Runtime::builder().workers(1).build().expect("a runtime");
-    let engine = Engine::builder().shards(1).build(&rt);
-    let mut own = engine.client();
-    let mut differences = Vec::new();
-    for command in command::commands().flat_map(|command| std::iter::once(command).chain(command.subcommands))
-    {
-        let request = encode(&["COMMAND", "INFO", command.name].map(|word| word.as_bytes().to_vec()).into());
-        theirs.send(&request);
-        let expected = command_info(&theirs.receive());
-        let info = command_info(&run(&mut own, &request));
-        // These take an option of Redis 7.2.
-        let is_newer = matches!(command.name, "zrank" | "zrevrank");
-        if expected != info && !is_newer {
-            differences.push(format!("{}\n  Redis: {expected}\n  store: {info}", command.name));
-        }
-    }
-    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }

@@ -18,7 +18,7 @@ mod getuser;
 mod storage;
 mod users;
 
-use super::container::{container, help};
+use super::container::{container, write_help};
 use super::{Call, Command, CommandError, CommandResult, Flags};
 
 const FOR_ALL: &[Flags] = &[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE];
@@ -138,7 +138,7 @@ const HELP: &[&str] = &[
 ];
 
 fn show_help(call: &mut Call<'_, '_>) -> CommandResult {
-    help(call, HELP)
+    write_help(call, HELP)
 }
 
 /// Returns the error of a subcommand that has too many arguments.

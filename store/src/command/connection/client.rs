@@ -29,25 +29,6 @@ pub(super) fn id(call: &mut Call<'_, '_>) -> CommandResult {
     call.integer(i64::try_from(call.session.id()).unwrap_or(i64::MAX))
 }
 
-/// Keys are not tracked, so there is no connection to which invalidations go.
-pub(super) fn getredir(call: &mut Call<'_, '_>) -> CommandResult {
-    call.integer(-1)
-}
-
-/// Says so of tracking, too.
-pub(super) fn trackinginfo(call: &mut Call<'_, '_>) -> CommandResult {
-    let reply = &mut *call.reply;
-    reply.map(3);
-    reply.bulk(b"flags");
-    reply.set(1);
-    reply.bulk(b"off");
-    reply.bulk(b"redirect");
-    reply.integer(-1);
-    reply.bulk(b"prefixes");
-    reply.array(0);
-    call.done()
-}
-
 pub(super) fn reply(call: &mut Call<'_, '_>) -> CommandResult {
     if call.args.is(2, "on") {
         call.session.replies = Replies::On;

@@ -1,13 +1,15 @@
 //! CLIENT LIST, INFO and KILL: all connections.
 
 use super::super::{Call, CommandError, CommandResult};
+use super::tracking::redirect_of;
 use crate::resp::parse_integer;
-use crate::server::{ClientInfo, ClientState};
+use crate::server::{ClientInfo, ClientState, Server, Tracker};
 use std::fmt::{Display, Write};
 use std::sync::Arc;
 
 /// A connection as CLIENT LIST shows it. What a store does not know of itself is -1.
-pub(in crate::command) fn line(client: &ClientInfo, now: u64) -> String {
+pub(in crate::command) fn line(client: &ClientInfo, server: &Server, now: u64) -> String {
+    let tracker = server.tracking.get(client.id());
     let state = client.state();
     let memory = &state.memory;
     let (messages, message_bytes) = client.waiting_messages();
@@ -25,7 +27,7 @@ pub(in crate::command) fn line(client: &ClientInfo, now: u64) -> String {
     add("name", &String::from_utf8_lossy(&state.name));
     add("age", &seconds(client.opened_at()));
     add("idle", &seconds(state.last_at));
-    add("flags", &flags(client, &state));
+    add("flags", &flags(client, &state, tracker.as_deref()));
     add("db", &state.database);
     add("sub", &state.channels);
     add("psub", &state.patterns);
@@ -44,17 +46,20 @@ pub(in crate::command) fn line(client: &ClientInfo, now: u64) -> String {
     add("events", &"r");
     add("cmd", &state.last_command);
     add("user", &String::from_utf8_lossy(&state.user));
-    add("redir", &-1);
+    add("redir", &redirect_of(tracker.as_deref()));
     add("resp", &state.protocol);
     line
 }
 
-fn flags(client: &ClientInfo, state: &ClientState) -> String {
+fn flags(client: &ClientInfo, state: &ClientState, tracker: Option<&Tracker>) -> String {
     let flags = [
         (state.is_monitoring, 'O'),
         (state.channels + state.patterns > 0, 'P'),
         (state.queued.is_some(), 'x'),
         (client.is_blocked(), 'b'),
+        (tracker.is_some(), 't'),
+        (tracker.is_some_and(Tracker::is_broken), 'R'),
+        (tracker.is_some_and(Tracker::is_broadcast), 'B'),
         (state.is_spared, 'e'),
     ];
     let set: String = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, letter)| *letter).collect();
@@ -73,7 +78,7 @@ fn publish_own(call: &Call<'_, '_>, command: &'static str) {
 
 pub(super) fn info(call: &mut Call<'_, '_>) -> CommandResult {
     publish_own(call, "client|info");
-    let text = line(&call.session.client, call.now()) + "\n";
+    let text = line(&call.session.client, call.server, call.now()) + "\n";
     call.reply.verbatim("txt", text.as_bytes());
     call.done()
 }
@@ -120,7 +125,7 @@ pub(super) fn list(call: &mut Call<'_, '_>) -> CommandResult {
     } else if args.len() != 2 {
         return Err(CommandError::SYNTAX);
     }
-    let text: String = clients.iter().map(|client| line(client, now) + "\n").collect();
+    let text: String = clients.iter().map(|client| line(client, call.server, now) + "\n").collect();
     call.reply.verbatim("txt", text.as_bytes());
     call.done()
 }

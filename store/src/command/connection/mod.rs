@@ -5,6 +5,7 @@
 //! | `session` | PING, ECHO, SELECT, QUIT, RESET |
 //! | `hello` | HELLO and AUTH |
 //! | `client` | CLIENT: the own connection |
+//! | `tracking` | CLIENT TRACKING, CACHING, TRACKINGINFO, GETREDIR |
 //! | `pause` | CLIENT PAUSE and UNPAUSE |
 //! | `listing` | CLIENT LIST and KILL: all connections |
 
@@ -13,9 +14,10 @@ mod hello;
 pub(super) mod listing;
 mod pause;
 mod session;
+mod tracking;
 
-use super::container::container;
-use super::{Command, Flags, KeyPositions};
+use super::container::{container, help, list_subcommands};
+use super::{Call, Command, CommandResult, Flags, KeyPositions};
 use hello::{auth, hello};
 use session::{echo, ping, quit, reset, select};
 
@@ -105,7 +107,26 @@ pub(super) const COMMANDS: &[Command] = &[
                     "O(N) Where N is the number of paused clients",
                     "Resume processing of clients that were paused",
                 ),
-            Command::new("client|trackinginfo", 2, client::trackinginfo)
+            help("client|help", list_own, "connection", "5.0.0").categories(&["connection"]),
+            Command::new("client|tracking", -3, tracking::set)
+                .flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
+                .categories(&["connection"])
+                .doc(
+                    "connection",
+                    "6.0.0",
+                    "O(1). Some options may introduce additional complexity.",
+                    "Enable or disable server assisted client side caching support",
+                ),
+            Command::new("client|caching", 3, tracking::caching)
+                .flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
+                .categories(&["connection"])
+                .doc(
+                    "connection",
+                    "6.0.0",
+                    "O(1)",
+                    "Instruct the server about tracking or not keys in the next request",
+                ),
+            Command::new("client|trackinginfo", 2, tracking::info)
                 .flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
                 .categories(&["connection"])
                 .doc(
@@ -114,7 +135,7 @@ pub(super) const COMMANDS: &[Command] = &[
                     "O(1)",
                     "Return information about server assisted client side caching for the current connection",
                 ),
-            Command::new("client|getredir", 2, client::getredir)
+            Command::new("client|getredir", 2, tracking::redirect)
                 .flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
                 .categories(&["connection"])
                 .doc(
@@ -177,3 +198,8 @@ pub(super) const COMMANDS: &[Command] = &[
                 ),
         ]),
 ];
+
+/// The help on the containers of this family.
+fn list_own(call: &mut Call<'_, '_>) -> CommandResult {
+    list_subcommands(call, COMMANDS)
+}

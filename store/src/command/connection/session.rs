@@ -2,6 +2,7 @@
 
 use super::super::transactions::forget_watched;
 use super::super::{Call, CommandError, CommandResult};
+use super::tracking;
 use crate::resp::Protocol;
 use crate::session::Replies;
 
@@ -37,6 +38,7 @@ pub(super) fn quit(call: &mut Call<'_, '_>) -> CommandResult {
 pub(super) fn reset(call: &mut Call<'_, '_>) -> CommandResult {
     forget_watched(call);
     call.session.stop_listening(call.server);
+    tracking::end(call);
     let session = &mut *call.session;
     session.transaction = None;
     session.database = 0;

@@ -119,7 +119,7 @@ fn buckets(times: &Histogram<u64>) -> Vec<(i64, i64)> {
 }
 
 pub(super) fn help(call: &mut Call<'_, '_>) -> CommandResult {
-    super::help(
+    super::write_help(
         call,
         &[
             "LATENCY <subcommand> [<arg> ...]. Subcommands:",

@@ -17,7 +17,7 @@ mod report;
 mod slow_log;
 mod times;
 
-use super::container::{container, help};
+use super::container::{container, write_help};
 use super::{Command, Flags};
 pub(crate) use monitor::show;
 pub(crate) use times::{note_event_since, note_time};

@@ -48,7 +48,7 @@ pub(super) fn reset(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 pub(super) fn help(call: &mut Call<'_, '_>) -> CommandResult {
-    super::help(
+    super::write_help(
         call,
         &[
             "SLOWLOG <subcommand> [<arg> ...]. Subcommands:",

@@ -16,8 +16,8 @@ mod keys;
 mod object;
 mod rename;
 
-use super::container::container;
-use super::{Command, Flags, KeyPositions};
+use super::container::{container, help, list_subcommands};
+use super::{Call, Command, CommandResult, Flags, KeyPositions};
 use databases::{flushall, flushdb, swapdb};
 use dump::{dump, restore};
 use expire::{expire, expireat, expiretime, persist, pexpire, pexpireat, pexpiretime, pttl, ttl};
@@ -212,6 +212,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::new("object", -2, container)
         .doc("generic", "2.2.3", "Depends on subcommand", "A container for object introspection commands")
         .subcommands(&[
+            help("object|help", list_own, "generic", "6.2.0").categories(&["keyspace"]),
             Command::new("object|refcount", 3, object::refcount)
                 .flags(&[Flags::READONLY])
                 .keys(2, 2, 1)
@@ -239,3 +240,8 @@ pub(super) const COMMANDS: &[Command] = &[
                 .doc("generic", "2.2.3", "O(1)", "Get the time since a Redis object was last accessed"),
         ]),
 ];
+
+/// The help on the containers of this family.
+fn list_own(call: &mut Call<'_, '_>) -> CommandResult {
+    list_subcommands(call, COMMANDS)
+}

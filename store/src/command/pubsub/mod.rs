@@ -8,7 +8,7 @@
 mod publish;
 mod subscribe;
 
-use super::container::container;
+use super::container::{container, help, list_subcommands};
 use super::{Call, Command, CommandError, CommandResult, Flags};
 use publish::{channels, numpat, numsub, publish};
 use subscribe::{psubscribe, punsubscribe, subscribe, unsubscribe};
@@ -54,6 +54,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::new("pubsub", -2, container)
         .doc("pubsub", "2.8.0", "Depends on subcommand", "A container for Pub/Sub commands")
         .subcommands(&[
+            help("pubsub|help", list_own, "pubsub", "6.2.0"),
             Command::new("pubsub|numsub", -2, numsub)
                 .flags(&[Flags::PUBSUB, Flags::LOADING, Flags::STALE])
                 .doc(
@@ -76,3 +77,8 @@ pub(super) const COMMANDS: &[Command] = &[
                 ),
         ]),
 ];
+
+/// The help on the containers of this family.
+fn list_own(call: &mut Call<'_, '_>) -> CommandResult {
+    list_subcommands(call, COMMANDS)
+}

@@ -5,6 +5,11 @@ use super::{Call, CommandError, CommandResult};
 pub(super) fn publish(call: &mut Call<'_, '_>) -> CommandResult {
     let (server, args) = (call.server, call.args);
     let count = server.channels.publish(&server.clients, args.at(1), args.at(2));
+    // The own message comes before the reply; not into the midst of that to EXEC.
+    let session = &*call.session;
+    if session.subscriptions.len() > 0 && session.replies.are_wanted() && !call.is_queued {
+        session.write_messages(call.reply);
+    }
     call.count(count)
 }
 

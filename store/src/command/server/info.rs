@@ -72,7 +72,7 @@ fn clients(call: &mut Call<'_, '_>, text: &mut String) {
     field(text, format_args!("connected_clients:{}", all.len()));
     field(text, format_args!("cluster_connections:0"));
     field(text, format_args!("blocked_clients:{}", all.iter().filter(|client| client.is_blocked()).count()));
-    field(text, format_args!("tracking_clients:0"));
+    field(text, format_args!("tracking_clients:{}", call.server.tracking.sessions().0));
 }
 
 fn memory(call: &mut Call<'_, '_>, text: &mut String) {
@@ -99,6 +99,8 @@ fn memory(call: &mut Call<'_, '_>, text: &mut String) {
     }
     field(text, format_args!("mem_not_counted_for_evict:{}", memory.buffers()));
     field(text, format_args!("mem_clients_normal:{}", memory.buffers()));
+    // Values are freed at once.
+    field(text, format_args!("lazyfree_pending_objects:0"));
 }
 
 /// Shows a number of bytes as Redis does, with a unit.
@@ -168,6 +170,11 @@ fn stats(call: &mut Call<'_, '_>, text: &mut String) {
     }
     field(text, format_args!("pubsub_channels:{}", call.server.channels.channels()));
     field(text, format_args!("pubsub_patterns:{}", call.server.channels.patterns()));
+    let tracking = &call.server.tracking;
+    let ((keys, items), (_, prefixes)) = (tracking.keys(), tracking.sessions());
+    field(text, format_args!("tracking_total_keys:{keys}"));
+    field(text, format_args!("tracking_total_items:{items}"));
+    field(text, format_args!("tracking_total_prefixes:{prefixes}"));
 }
 
 fn replication(call: &mut Call<'_, '_>, text: &mut String) {

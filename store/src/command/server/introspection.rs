@@ -2,8 +2,10 @@
 
 use super::super::table::{commands, find};
 use super::super::{Call, Command, CommandError, CommandResult, KeyPositions};
+use super::key_specs::{KeyPlace, KeySpec, flags_of, shown_specs};
+use super::tips::tips_of;
 use crate::glob;
-use crate::resp::Reply;
+use crate::resp::{Args, Reply};
 
 pub(super) fn all(call: &mut Call<'_, '_>) -> CommandResult {
     call.reply.array(commands().count());
@@ -49,26 +51,67 @@ fn write_info(reply: &mut Reply, command: &Command) {
     let categories = command.all_categories();
     reply.set(categories.len());
     categories.into_iter().for_each(|category| reply.simple(&format!("@{category}")));
-    // Hints for proxies: none.
-    reply.array(0);
-    write_key_specifications(reply, command);
-    reply.array(command.subcommands.len());
+    let tips = tips_of(command.name);
+    reply.set(tips.len());
+    tips.iter().for_each(|tip| reply.bulk(tip.as_bytes()));
+    let specs = shown_specs(command);
+    reply.set(specs.len());
+    specs.iter().for_each(|spec| write_key_spec(reply, spec));
+    match command.subcommands {
+        [] => reply.set(0),
+        subcommands => reply.array(subcommands.len()),
+    }
     command.subcommands.iter().for_each(|subcommand| write_info(reply, subcommand));
 }
 
-/// Writes where the keys are, if that takes no function.
-fn write_key_specifications(reply: &mut Reply, command: &Command) {
-    let KeyPositions::Range { first, last, step } = command.keys else { return reply.array(0) };
-    reply.array(1);
-    reply.map(3);
+fn write_flags(reply: &mut Reply, flags: &str) {
+    reply.set(flags.split(' ').count());
+    flags.split(' ').for_each(|flag| reply.simple(flag));
+}
+
+/// Writes where some keys are.
+fn write_key_spec(reply: &mut Reply, spec: &KeySpec) {
+    reply.map(3 + usize::from(spec.notes.is_some()));
+    if let Some(notes) = spec.notes {
+        reply.bulk(b"notes");
+        reply.bulk(notes.as_bytes());
+    }
     reply.bulk(b"flags");
-    reply.set(1);
-    reply.simple(if command.holds_alone() { "RW" } else { "RO" });
+    write_flags(reply, spec.flags);
+    let range = |last: isize, step: usize, limit: usize| {
+        [("lastkey", last as i64), ("keystep", step as i64), ("limit", limit as i64)]
+    };
     reply.bulk(b"begin_search");
-    write_specification(reply, "index", &[("index", first as i64)]);
+    match spec.place {
+        KeyPlace::Range { first: index, .. } | KeyPlace::Counted { count: index } => {
+            write_specification(reply, "index", &[("index", index as i64)]);
+        }
+        KeyPlace::After { word, from, .. } => write_keyword(reply, word, from),
+        KeyPlace::Unknown => write_specification(reply, "unknown", &[]),
+    }
     reply.bulk(b"find_keys");
-    let last = if last < 0 { last as i64 } else { last as i64 - first as i64 };
-    write_specification(reply, "range", &[("lastkey", last), ("keystep", step as i64), ("limit", 0)]);
+    match spec.place {
+        KeyPlace::Range { last, step, .. } => write_specification(reply, "range", &range(last, step, 0)),
+        KeyPlace::After { last, step, limit, .. } => {
+            write_specification(reply, "range", &range(last, step, limit));
+        }
+        KeyPlace::Counted { .. } => {
+            write_specification(reply, "keynum", &[("keynumidx", 0), ("firstkey", 1), ("keystep", 1)]);
+        }
+        KeyPlace::Unknown => write_specification(reply, "unknown", &[]),
+    }
+}
+
+fn write_keyword(reply: &mut Reply, word: &str, from: usize) {
+    reply.map(2);
+    reply.bulk(b"type");
+    reply.bulk(b"keyword");
+    reply.bulk(b"spec");
+    reply.map(2);
+    reply.bulk(b"keyword");
+    reply.bulk(word.as_bytes());
+    reply.bulk(b"startfrom");
+    reply.integer(from as i64);
 }
 
 fn write_specification(reply: &mut Reply, kind: &str, numbers: &[(&str, i64)]) {
@@ -141,7 +184,9 @@ pub(super) fn list(call: &mut Call<'_, '_>) -> CommandResult {
     call.done()
 }
 
-pub(super) fn getkeys(call: &mut Call<'_, '_>) -> CommandResult {
+/// Finds the command whose arguments come after the subcommand of COMMAND, and the positions of its
+/// keys.
+fn find_keys<'a>(call: &Call<'a, '_>) -> Result<(&'static Command, Args<'a>, Vec<usize>), CommandError> {
     let args = call.args.skip(2);
     let mut command = find(args.at(0)).ok_or(CommandError::fixed("ERR Invalid command specified"))?;
     if let Some(subcommand) = args.get(1).and_then(|name| command.subcommand(name)) {
@@ -157,7 +202,23 @@ pub(super) fn getkeys(call: &mut Call<'_, '_>) -> CommandResult {
     if positions.is_empty() {
         return Err(CommandError::fixed("ERR Invalid arguments specified for command"));
     }
+    Ok((command, args, positions))
+}
+
+pub(super) fn getkeys(call: &mut Call<'_, '_>) -> CommandResult {
+    let (_, args, positions) = find_keys(call)?;
     call.reply.array(positions.len());
     positions.into_iter().for_each(|at| call.reply.bulk(args.at(at)));
+    call.done()
+}
+
+pub(super) fn getkeysandflags(call: &mut Call<'_, '_>) -> CommandResult {
+    let (command, args, positions) = find_keys(call)?;
+    call.reply.array(positions.len());
+    for at in positions {
+        call.reply.array(2);
+        call.reply.bulk(args.at(at));
+        write_flags(call.reply, flags_of(command, args, at));
+    }
     call.done()
 }

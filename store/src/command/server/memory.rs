@@ -52,8 +52,13 @@ pub(super) fn stats(call: &mut Call<'_, '_>) -> CommandResult {
         ("peak.allocated", peak),
         ("total.allocated", used),
         ("startup.allocated", memory.at_start()),
+        ("replication.backlog", 0),
+        ("clients.slaves", 0),
         ("clients.normal", memory.buffers()),
+        ("cluster.links", 0),
         ("aof.buffer", backlog as u64),
+        ("lua.caches", 0),
+        ("functions.caches", 0),
         ("overhead.total", excess),
         ("keys.count", keys),
         ("keys.bytes-per-key", dataset.checked_div(keys).unwrap_or(0)),
@@ -76,6 +81,16 @@ pub(super) fn stats(call: &mut Call<'_, '_>) -> CommandResult {
         call.reply.bulk(b"fragmentation.bytes");
         call.reply.integer(resident as i64 - used as i64);
     }
+    call.done()
+}
+
+/// Does nothing: the allocator gives free memory back by itself.
+pub(super) fn purge(call: &mut Call<'_, '_>) -> CommandResult {
+    call.ok()
+}
+
+pub(super) fn malloc_stats(call: &mut Call<'_, '_>) -> CommandResult {
+    call.reply.bulk(b"Stats not supported for the current allocator");
     call.done()
 }
 

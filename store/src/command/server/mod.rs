@@ -3,6 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `introspection` | COMMAND: what the table says |
+//! | `key_specs`, `tips` | what it says of keys, and to proxies |
 //! | `config` | CONFIG |
 //! | `info` | INFO |
 //! | `info_statistics` | its sections on commands and errors |
@@ -10,20 +11,27 @@
 //! | `debug` | DEBUG |
 //! | `memory` | MEMORY |
 //! | `shutdown` | SHUTDOWN |
+//! | `replication` | ROLE, WAIT: there are no replicas |
+//! | `lolwut` | LOLWUT |
 
 mod config;
 mod debug;
 mod info;
 mod info_statistics;
 mod introspection;
+mod key_specs;
+mod lolwut;
 mod memory;
 mod persistence;
+mod replication;
 mod shutdown;
+mod tips;
 
-use super::container::container;
+use super::container::{container, help, list_subcommands};
 use super::{Call, Command, CommandError, CommandResult, Flags};
 use debug::{debug, debug_keys};
 use info::info;
+use lolwut::lolwut;
 
 pub(super) const COMMANDS: &[Command] = &[
     Command::new("command", -1, introspection::all)
@@ -44,6 +52,16 @@ pub(super) const COMMANDS: &[Command] = &[
                     "7.0.0",
                     "O(N) where N is the total number of Redis commands",
                     "Get an array of Redis command names",
+                ),
+            help("command|help", list_own, "server", "5.0.0").categories(&["connection"]),
+            Command::new("command|getkeysandflags", -4, introspection::getkeysandflags)
+                .flags(&[Flags::LOADING, Flags::STALE])
+                .categories(&["connection"])
+                .doc(
+                    "server",
+                    "7.0.0",
+                    "O(N) where N is the number of arguments to the command",
+                    "Extract keys and access flags given a full Redis command",
                 ),
             Command::new("command|getkeys", -4, introspection::getkeys)
                 .flags(&[Flags::LOADING, Flags::STALE])
@@ -88,6 +106,7 @@ pub(super) const COMMANDS: &[Command] = &[
                     "O(1)",
                     "Rewrite the configuration file with the in memory configuration",
                 ),
+            help("config|help", list_own, "server", "5.0.0"),
             Command::new("config|resetstat", 2, config::resetstat)
                 .flags(&[Flags::ADMIN, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
                 .all_keys()
@@ -124,6 +143,23 @@ pub(super) const COMMANDS: &[Command] = &[
              otherwise O(1)",
             "Synchronously save the dataset to disk and then shut down the server",
         ),
+    Command::new("role", 1, replication::role)
+        .flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST])
+        .categories(&["admin", "dangerous"])
+        .doc("server", "2.8.12", "O(1)", "Return the role of the instance in the context of replication"),
+    Command::new("wait", 3, replication::wait).flags(&[Flags::NOSCRIPT]).categories(&["connection"]).doc(
+        "generic",
+        "3.0.0",
+        "O(1)",
+        "Wait for the synchronous replication of all the write commands sent in the context of the current \
+         connection",
+    ),
+    Command::new("lolwut", -1, lolwut).flags(&[Flags::READONLY, Flags::FAST]).doc(
+        "server",
+        "5.0.0",
+        "",
+        "Display some computer art and the Redis version",
+    ),
     Command::new("time", 1, time).flags(&[Flags::LOADING, Flags::STALE, Flags::FAST]).doc(
         "server",
         "2.6.0",
@@ -155,6 +191,19 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::new("memory", -2, container)
         .doc("server", "4.0.0", "Depends on subcommand", "A container for memory diagnostics commands")
         .subcommands(&[
+            help("memory|help", list_own, "server", "4.0.0"),
+            Command::new("memory|malloc-stats", 2, memory::malloc_stats).doc(
+                "server",
+                "4.0.0",
+                "Depends on how much memory is allocated, could be slow",
+                "Show allocator internal stats",
+            ),
+            Command::new("memory|purge", 2, memory::purge).doc(
+                "server",
+                "4.0.0",
+                "Depends on how much memory is allocated, could be slow",
+                "Ask the allocator to release memory",
+            ),
             Command::new("memory|usage", -3, memory::usage).flags(&[Flags::READONLY]).keys(2, 2, 1).doc(
                 "server",
                 "4.0.0",
@@ -176,16 +225,24 @@ pub(super) const COMMANDS: &[Command] = &[
         ]),
     Command::new("function", -2, container)
         .doc("scripting", "7.0.0", "Depends on subcommand", "A container for function commands")
-        .subcommands(&[Command::new("function|flush", -2, function_flush)
-            .flags(&[Flags::WRITE, Flags::NOSCRIPT])
-            .categories(&["scripting"])
-            .doc(
-                "scripting",
-                "7.0.0",
-                "O(N) where N is the number of functions deleted",
-                "Deleting all functions",
-            )]),
+        .subcommands(&[
+            help("function|help", list_own, "scripting", "7.0.0").categories(&["scripting"]),
+            Command::new("function|flush", -2, function_flush)
+                .flags(&[Flags::WRITE, Flags::NOSCRIPT])
+                .categories(&["scripting"])
+                .doc(
+                    "scripting",
+                    "7.0.0",
+                    "O(N) where N is the number of functions deleted",
+                    "Deleting all functions",
+                ),
+        ]),
 ];
+
+/// The help on the containers of this family.
+fn list_own(call: &mut Call<'_, '_>) -> CommandResult {
+    list_subcommands(call, COMMANDS)
+}
 
 fn time(call: &mut Call<'_, '_>) -> CommandResult {
     let now = call.now();

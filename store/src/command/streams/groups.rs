@@ -134,7 +134,7 @@ pub(super) fn delconsumer(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 pub(super) fn help(call: &mut Call<'_, '_>) -> CommandResult {
-    container::help(
+    container::write_help(
         call,
         &[
             "XGROUP <subcommand> [<arg> ...]. Subcommands:",

@@ -174,7 +174,7 @@ pub(super) fn consumers(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 pub(super) fn help(call: &mut Call<'_, '_>) -> CommandResult {
-    container::help(
+    container::write_help(
         call,
         &[
             "XINFO <subcommand> [<arg> ...]. Subcommands:",
