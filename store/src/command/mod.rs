@@ -61,6 +61,7 @@ mod operands;
 #[cfg(test)]
 mod probes;
 mod pubsub;
+mod ranges;
 mod resolve;
 mod server;
 mod sets;

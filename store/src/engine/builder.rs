@@ -194,8 +194,11 @@ impl Builder {
         }
         settings.store_number(Setting::AppendOnly as usize, has_log.into());
         let is_limited = settings.number(Setting::MaxMemory) > 0;
+        let ordered = settings.ordered_databases();
+        settings.take_order_due();
         let shard = |_| {
             let mut shard = Shard::new(self.databases);
+            shard.set_ordered(|database| ordered[database]);
             if is_limited {
                 shard.begin_to_count();
             }
@@ -238,7 +241,7 @@ impl Builder {
                 is_evicting: AtomicBool::new(false),
             }),
         };
-        engine.inner.apply_memory_settings();
+        engine.inner.apply_key_settings();
         if let Some(open) = self.log {
             let inner = &engine.inner;
             let replay = Replay {

@@ -1,0 +1,69 @@
+//! RANGEDEL.
+
+use super::super::{Call, CommandError, CommandResult, EventClass};
+use super::bounds::{KeyBounds, NOT_ORDERED, limit};
+use crate::keyspace::Cut;
+
+/// Deletes shard by shard, so that at most the keys of one are copied. It is replayed as a range:
+/// its size in the log does not depend on the number of keys.
+pub(super) fn rangedel(call: &mut Call<'_, '_>) -> CommandResult {
+    let args = call.args;
+    let bounds = KeyBounds::read(args)?;
+    let (mut most, mut scans, mut at) = (None, false, 3);
+    while at < args.len() {
+        if args.is(at, "scan") {
+            scans = true;
+        } else if args.is(at, "limit") {
+            at += 1;
+            most = Some(limit(call, at)?);
+        } else {
+            return Err(CommandError::SYNTAX);
+        }
+        at += 1;
+    }
+    let from = bounds.from();
+    if !call.keys.is_ordered() && (!scans || most.is_some()) {
+        return Err(NOT_ORDERED);
+    }
+    let last: Option<Box<[u8]>> = match most {
+        Some(0) => return call.integer(0),
+        Some(most) => {
+            call.keys.range(from, bounds.to(), false).and_then(|mut keys| keys.nth(most - 1)).map(Into::into)
+        }
+        None => None,
+    };
+    let to = last.as_deref().map_or(bounds.to(), Cut::After);
+    let removed = delete_between(call, from, to);
+    if removed > 0 {
+        let (from, to) = (bound(from, b'[', b'('), bound(to, b'(', b'['));
+        // The database may be without order then.
+        call.replay([b"RANGEDEL", &from[..], &to, b"SCAN"]);
+    }
+    call.integer(removed)
+}
+
+fn delete_between(call: &mut Call<'_, '_>, from: Cut<'_>, to: Cut<'_>) -> i64 {
+    let (mut removed, mut at) = (0, 0);
+    while let Some(keys) = call.keys.shard_range(at, from, to) {
+        for key in keys {
+            if call.keys.delete(&key) {
+                call.changed(EventClass::Generic, "del", &key);
+                removed += 1;
+            }
+        }
+        at += 1;
+    }
+    removed
+}
+
+/// Returns a cut as an argument. `before` and `after` are what a bound begins with that is such a
+/// cut.
+fn bound(cut: Cut<'_>, before: u8, after: u8) -> Vec<u8> {
+    let (first, key): (u8, &[u8]) = match cut {
+        Cut::Start => (b'-', b""),
+        Cut::End => (b'+', b""),
+        Cut::Before(key) => (before, key),
+        Cut::After(key) => (after, key),
+    };
+    [&[first], key].concat()
+}
