@@ -119,7 +119,7 @@ fn a_deletion_is_told_to_all() {
     let (units, events) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
     let (sink, told) = (units.clone(), events.clone());
     let follow = move |effects: &Effects| {
-        let text = |args: xtasking_store::resp::Args<'_>| {
+        let text = |args: Vec<&[u8]>| {
             args.iter().map(|arg| arg.escape_ascii().to_string()).collect::<Vec<_>>().join(" ")
         };
         sink.lock().unwrap().extend(effects.commands.iter().map(|(_, args)| text(args)));

@@ -63,13 +63,13 @@ fn compare(client: &mut Client, random: &mut Random) {
         (if with_from { **key >= from } else { **key > from })
             && (if with_to { **key <= to } else { **key < to })
     };
-    let found: Vec<&String> = all.iter().filter(is_in).collect();
+    let found: Vec<String> = all.iter().filter(is_in).cloned().collect();
     let bounds =
         format!("{}{from} {}{to}", if with_from { "[" } else { "(" }, if with_to { "[" } else { "(" });
-    assert_eq!(bulks(&run(client, &format!("RANGE {bounds}"))), *found, "{bounds}");
+    assert_eq!(bulks(&run(client, &format!("RANGE {bounds}"))), found, "{bounds}");
     let limit = random.below(5) as usize;
-    let last: Vec<_> = found.iter().rev().take(limit).collect();
-    assert_eq!(bulks(&run(client, &format!("RANGE {bounds} REV LIMIT {limit}"))), *last);
+    let last: Vec<_> = found.iter().rev().take(limit).cloned().collect();
+    assert_eq!(bulks(&run(client, &format!("RANGE {bounds} REV LIMIT {limit}"))), last);
     // Page by page.
     let (mut pages, mut after) = (Vec::new(), String::new());
     loop {
@@ -78,9 +78,9 @@ fn compare(client: &mut Client, random: &mut Random) {
         after = format!(" AFTER {last}");
         pages.extend(page);
     }
-    assert_eq!(pages, *found);
-    let prefixed: Vec<_> = all.iter().filter(|key| key.starts_with(&from)).collect();
-    assert_eq!(bulks(&run(client, &format!("RANGE PREFIX {from}"))), *prefixed);
+    assert_eq!(pages, found);
+    let prefixed: Vec<_> = all.iter().filter(|key| key.starts_with(&from)).cloned().collect();
+    assert_eq!(bulks(&run(client, &format!("RANGE PREFIX {from}"))), prefixed);
     let count = run(client, &format!("RANGECOUNT {bounds}"));
     // It counts keys that have expired and were not removed.
     let count: usize = count.trim_end()[1..].parse().expect("a number");
