@@ -113,8 +113,8 @@ impl Inner {
         settings.take_order_due() || is_count_due
     }
 
-    /// Lets all shards have the order and the count of bytes that the settings demand, by a task for
-    /// each. Then a batch goes on.
+    /// Lets all shards have the order and the count of bytes that the settings demand, by a task
+    /// for each. Then a batch goes on.
     pub(super) fn visit_shards<S: Spawner + Copy>(self: &Arc<Self>, spawner: S, batch: Option<Box<Batch>>) {
         let rest = Arc::new((AtomicUsize::new(self.shards.len()), Mutex::new(batch)));
         for shard in &self.shards {

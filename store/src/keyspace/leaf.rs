@@ -1,8 +1,8 @@
 //! A leaf of an order of keys: some keys, one after the other.
 //!
 //! The keys lie in the blocks of their entries, each a cache miss away. Neighbours mostly begin
-//! alike, so a leaf knows how many bytes all its keys have in common, and keeps the four bytes after
-//! those of each. A search compares the first key, then these, and then mostly one key more.
+//! alike, so a leaf knows how many bytes all its keys have in common, and keeps the four bytes
+//! after those of each. A search compares the first key, then these, and then mostly one key more.
 
 use super::block::SharedKey;
 use std::cmp::Ordering;

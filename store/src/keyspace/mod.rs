@@ -7,7 +7,7 @@
 //! | `shape` | which parts that has |
 //! | `table` | the entries of one database in one shard |
 //! | `bucket` | those of a part of it |
-//! | `order` | [`Cut`], and the order of the keys of a table, if it has one |
+//! | `order` | [`KeyCut`], and the order of the keys of a table, if it has one |
 //! | `leaf` | a part of it |
 //! | `ordering` | databases get an order and lose it |
 //! | `shard` | [`Shard`]: the tables of all databases, sessions that wait for keys or watch them |
@@ -58,7 +58,7 @@ pub(crate) use held::{Held, HeldShards};
 pub use keys::Keys;
 pub use layout::Layout;
 pub(crate) use marks::Mark;
-pub use order::Cut;
+pub use order::KeyCut;
 pub use ranges::KeysInOrder;
 pub use shard::Shard;
 pub(crate) use shard::Waiting;

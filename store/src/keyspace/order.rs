@@ -24,7 +24,7 @@ pub(super) const BYTES_PER_KEY: usize = 16;
 
 /// A place between keys: ranges begin and end there.
 #[derive(Clone, Copy, Debug)]
-pub enum Cut<'a> {
+pub enum KeyCut<'a> {
     /// Before all keys.
     Start,
     /// Before this key, whether or not it is there.
@@ -58,7 +58,7 @@ struct OrderBranch {
     node: Box<OrderNode>,
 }
 
-impl Cut<'_> {
+impl KeyCut<'_> {
     /// Returns what is compared to compare two cuts.
     fn parts(&self) -> (u8, &[u8], bool) {
         match self {
@@ -70,13 +70,13 @@ impl Cut<'_> {
     }
 
     /// Returns true if no key is between the start and this.
-    pub fn is_before(&self, other: &Cut<'_>) -> bool {
+    pub fn is_before(&self, other: &KeyCut<'_>) -> bool {
         self.parts() < other.parts()
     }
 
     /// Returns true if a key is before it.
     pub fn is_after(&self, key: &[u8]) -> bool {
-        Cut::Before(key).is_before(self)
+        KeyCut::Before(key).is_before(self)
     }
 }
 
@@ -118,12 +118,12 @@ impl KeyOrder {
     }
 
     /// Returns the number of keys before a cut.
-    pub(super) fn rank(&self, cut: Cut<'_>) -> usize {
+    pub(super) fn rank(&self, cut: KeyCut<'_>) -> usize {
         let (key, includes) = match cut {
-            Cut::Start => return 0,
-            Cut::End => return self.len,
-            Cut::Before(key) => (key, false),
-            Cut::After(key) => (key, true),
+            KeyCut::Start => return 0,
+            KeyCut::End => return self.len,
+            KeyCut::Before(key) => (key, false),
+            KeyCut::After(key) => (key, true),
         };
         let (mut node, mut rank) = (&self.root, 0);
         loop {
@@ -139,7 +139,7 @@ impl KeyOrder {
     }
 
     /// Iterates over the keys between two cuts.
-    pub(super) fn between(&self, from: Cut<'_>, to: Cut<'_>, is_reverse: bool) -> KeyRun<'_> {
+    pub(super) fn between(&self, from: KeyCut<'_>, to: KeyCut<'_>, is_reverse: bool) -> KeyRun<'_> {
         let (next, end) = (self.rank(from), self.rank(to));
         KeyRun { order: self, next, end, leaf: &[], is_reverse }
     }
@@ -324,25 +324,25 @@ mod tests {
         prefix.iter().copied().chain(bytes).collect()
     }
 
-    fn cut<'k>(random: &mut Random, key: &'k [u8]) -> Cut<'k> {
+    fn cut<'k>(random: &mut Random, key: &'k [u8]) -> KeyCut<'k> {
         match random.below(8) {
-            0 => Cut::Start,
-            1 => Cut::End,
-            2..5 => Cut::Before(key),
-            _ => Cut::After(key),
+            0 => KeyCut::Start,
+            1 => KeyCut::End,
+            2..5 => KeyCut::Before(key),
+            _ => KeyCut::After(key),
         }
     }
 
-    fn bounds<'k>(from: Cut<'k>, to: Cut<'k>) -> (Bound<&'k [u8]>, Bound<&'k [u8]>) {
+    fn bounds<'k>(from: KeyCut<'k>, to: KeyCut<'k>) -> (Bound<&'k [u8]>, Bound<&'k [u8]>) {
         let from = match from {
-            Cut::Before(key) => Bound::Included(key),
-            Cut::After(key) => Bound::Excluded(key),
-            Cut::Start | Cut::End => Bound::Unbounded,
+            KeyCut::Before(key) => Bound::Included(key),
+            KeyCut::After(key) => Bound::Excluded(key),
+            KeyCut::Start | KeyCut::End => Bound::Unbounded,
         };
         let to = match to {
-            Cut::Before(key) => Bound::Excluded(key),
-            Cut::After(key) => Bound::Included(key),
-            Cut::Start | Cut::End => Bound::Unbounded,
+            KeyCut::Before(key) => Bound::Excluded(key),
+            KeyCut::After(key) => Bound::Included(key),
+            KeyCut::Start | KeyCut::End => Bound::Unbounded,
         };
         (from, to)
     }
@@ -406,7 +406,7 @@ mod tests {
                 assert_eq!(reverse, expected);
                 assert_eq!(order.rank(to).saturating_sub(order.rank(from)), expected.len());
                 let is_in = |key: &&&[u8]| !from.is_after(key) && to.is_after(key);
-                let all: Vec<_> = order.between(Cut::Start, Cut::End, false).collect();
+                let all: Vec<_> = order.between(KeyCut::Start, KeyCut::End, false).collect();
                 assert_eq!(all.iter().filter(is_in).count(), expected.len());
             }
         }

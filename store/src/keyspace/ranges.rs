@@ -1,7 +1,7 @@
 //! The keys between two cuts, merged from the orders of all shards.
 
 use super::order::KeyRun;
-use super::{Cut, Entry, Keys};
+use super::{Entry, KeyCut, Keys};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
@@ -40,7 +40,7 @@ impl PartialOrd for NextKey<'_> {
 impl Keys<'_> {
     /// Iterates over the keys between two cuts in the order of their bytes, or in reverse order.
     /// Returns `None` if the database is not in order.
-    pub fn range(&self, from: Cut<'_>, to: Cut<'_>, is_reverse: bool) -> Option<KeysInOrder<'_>> {
+    pub fn range(&self, from: KeyCut<'_>, to: KeyCut<'_>, is_reverse: bool) -> Option<KeysInOrder<'_>> {
         let (mut runs, mut next) = (Vec::with_capacity(self.held().len()), Vec::new());
         for (at, held) in self.held().iter().enumerate() {
             let mut run = held.databases[self.database()].table.order()?.between(from, to, is_reverse);
@@ -52,7 +52,7 @@ impl Keys<'_> {
 
     /// Returns the number of keys between two cuts, those that have expired and were not removed
     /// included. Returns `None` if the database is not in order.
-    pub fn count_range(&self, from: Cut<'_>, to: Cut<'_>) -> Option<usize> {
+    pub fn count_range(&self, from: KeyCut<'_>, to: KeyCut<'_>) -> Option<usize> {
         let orders = self.held().iter().map(|held| held.databases[self.database()].table.order());
         orders.map(|order| order.map(|order| order.rank(to).saturating_sub(order.rank(from)))).sum()
     }
@@ -62,9 +62,9 @@ impl Keys<'_> {
         self.held().iter().all(|held| held.databases[self.database()].table.order().is_some())
     }
 
-    /// Returns the keys between two cuts in one of the shards, expired ones included. It looks at all
-    /// keys there if the database is not in order. `None` after the last shard.
-    pub(crate) fn shard_range(&self, at: usize, from: Cut<'_>, to: Cut<'_>) -> Option<Vec<Box<[u8]>>> {
+    /// Returns the keys between two cuts in one of the shards, expired ones included. It looks at
+    /// all keys there if the database is not in order. `None` after the last shard.
+    pub(crate) fn shard_range(&self, at: usize, from: KeyCut<'_>, to: KeyCut<'_>) -> Option<Vec<Box<[u8]>>> {
         let table = &self.held().get(at)?.databases[self.database()].table;
         let is_within = |key: &&[u8]| !from.is_after(key) && to.is_after(key);
         Some(match table.order() {

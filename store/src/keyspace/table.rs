@@ -373,7 +373,7 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Cut, Entry, Layout};
+    use super::super::{Entry, KeyCut, Layout};
     use super::Table;
     use crate::value::{StringValue, Value};
     use std::collections::HashSet;
@@ -455,7 +455,7 @@ mod tests {
         let mut keys: Vec<_> = table.iter().map(Entry::key).collect();
         keys.sort_unstable();
         let order = table.order().unwrap();
-        assert!(order.between(Cut::Start, Cut::End, false).eq(keys));
+        assert!(order.between(KeyCut::Start, KeyCut::End, false).eq(keys));
         assert!(table.iter().all(|entry| entry.share_key().is_none()));
         table.set_ordered(false);
         assert_eq!(table.iter().filter_map(Entry::share_key).count(), 750);

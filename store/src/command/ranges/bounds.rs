@@ -2,7 +2,7 @@
 
 use super::super::sorted_sets::NameEnd;
 use super::super::{Call, CommandError};
-use crate::keyspace::Cut;
+use crate::keyspace::KeyCut;
 use crate::resp::Args;
 
 /// The database has no order, or not yet.
@@ -36,23 +36,23 @@ impl<'a> KeyBounds<'a> {
     }
 
     /// Returns where the keys begin.
-    pub(super) fn from(&self) -> Cut<'_> {
+    pub(super) fn from(&self) -> KeyCut<'_> {
         match self.from {
-            NameEnd::Least => Cut::Start,
-            NameEnd::Greatest => Cut::End,
-            NameEnd::Included(key) => Cut::Before(key),
-            NameEnd::Excluded(key) => Cut::After(key),
+            NameEnd::Least => KeyCut::Start,
+            NameEnd::Greatest => KeyCut::End,
+            NameEnd::Included(key) => KeyCut::Before(key),
+            NameEnd::Excluded(key) => KeyCut::After(key),
         }
     }
 
     /// Returns where they end.
-    pub(super) fn to(&self) -> Cut<'_> {
+    pub(super) fn to(&self) -> KeyCut<'_> {
         match &self.to {
-            UpperEnd::Bound(NameEnd::Least) => Cut::Start,
-            UpperEnd::Bound(NameEnd::Greatest) => Cut::End,
-            UpperEnd::Bound(NameEnd::Included(key)) => Cut::After(key),
-            UpperEnd::Bound(NameEnd::Excluded(key)) => Cut::Before(key),
-            UpperEnd::Before(key) => Cut::Before(key),
+            UpperEnd::Bound(NameEnd::Least) => KeyCut::Start,
+            UpperEnd::Bound(NameEnd::Greatest) => KeyCut::End,
+            UpperEnd::Bound(NameEnd::Included(key)) => KeyCut::After(key),
+            UpperEnd::Bound(NameEnd::Excluded(key)) => KeyCut::Before(key),
+            UpperEnd::Before(key) => KeyCut::Before(key),
         }
     }
 }

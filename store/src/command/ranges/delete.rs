@@ -2,7 +2,7 @@
 
 use super::super::{Call, CommandError, CommandResult, EventClass};
 use super::bounds::{KeyBounds, NOT_ORDERED, limit};
-use crate::keyspace::Cut;
+use crate::keyspace::KeyCut;
 
 /// Deletes shard by shard, so that at most the keys of one are copied. It is replayed as a range:
 /// its size in the log does not depend on the number of keys.
@@ -32,7 +32,7 @@ pub(super) fn rangedel(call: &mut Call<'_, '_>) -> CommandResult {
         }
         None => None,
     };
-    let to = last.as_deref().map_or(bounds.to(), Cut::After);
+    let to = last.as_deref().map_or(bounds.to(), KeyCut::After);
     let removed = delete_between(call, from, to);
     if removed > 0 {
         let (from, to) = (bound(from, b'[', b'('), bound(to, b'(', b'['));
@@ -42,7 +42,7 @@ pub(super) fn rangedel(call: &mut Call<'_, '_>) -> CommandResult {
     call.integer(removed)
 }
 
-fn delete_between(call: &mut Call<'_, '_>, from: Cut<'_>, to: Cut<'_>) -> i64 {
+fn delete_between(call: &mut Call<'_, '_>, from: KeyCut<'_>, to: KeyCut<'_>) -> i64 {
     let (mut removed, mut at) = (0, 0);
     while let Some(keys) = call.keys.shard_range(at, from, to) {
         for key in keys {
@@ -58,12 +58,12 @@ fn delete_between(call: &mut Call<'_, '_>, from: Cut<'_>, to: Cut<'_>) -> i64 {
 
 /// Returns a cut as an argument. `before` and `after` are what a bound begins with that is such a
 /// cut.
-fn bound(cut: Cut<'_>, before: u8, after: u8) -> Vec<u8> {
+fn bound(cut: KeyCut<'_>, before: u8, after: u8) -> Vec<u8> {
     let (first, key): (u8, &[u8]) = match cut {
-        Cut::Start => (b'-', b""),
-        Cut::End => (b'+', b""),
-        Cut::Before(key) => (before, key),
-        Cut::After(key) => (after, key),
+        KeyCut::Start => (b'-', b""),
+        KeyCut::End => (b'+', b""),
+        KeyCut::Before(key) => (before, key),
+        KeyCut::After(key) => (after, key),
     };
     [&[first], key].concat()
 }

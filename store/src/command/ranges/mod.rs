@@ -39,8 +39,8 @@ pub(super) const COMMANDS: &[Command] = &[
         .doc(
             "order",
             "7.0.0",
-            "O(S*log(N)+M) with S the number of shards, N the number of keys in the database and M the number \
-             of keys removed",
+            "O(S*log(N)+M*log(N)) with S the number of shards, N the number of keys in the database and M \
+             the number of keys removed",
             "Delete the keys between two bounds, or with a prefix",
         ),
 ];

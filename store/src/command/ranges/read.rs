@@ -2,7 +2,7 @@
 
 use super::super::{Call, CommandError, CommandResult};
 use super::bounds::{KeyBounds, NOT_ORDERED, limit};
-use crate::keyspace::Cut;
+use crate::keyspace::KeyCut;
 use crate::resp::Args;
 use crate::value::ValueRef;
 
@@ -39,16 +39,16 @@ impl<'a> RangeOptions<'a> {
     }
 
     /// Cuts off what pages before had.
-    fn rest<'c>(&self, from: Cut<'c>, to: Cut<'c>) -> (Cut<'c>, Cut<'c>)
+    fn rest<'c>(&self, from: KeyCut<'c>, to: KeyCut<'c>) -> (KeyCut<'c>, KeyCut<'c>)
     where
         'a: 'c,
     {
         let Some(after) = self.after else { return (from, to) };
         if self.is_reverse {
-            let end = Cut::Before(after);
+            let end = KeyCut::Before(after);
             (from, if end.is_before(&to) { end } else { to })
         } else {
-            let start = Cut::After(after);
+            let start = KeyCut::After(after);
             (if from.is_before(&start) { start } else { from }, to)
         }
     }
