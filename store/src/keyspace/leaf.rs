@@ -8,9 +8,10 @@ use super::block::SharedKey;
 use std::cmp::Ordering;
 
 /// The most keys of a leaf.
-pub(super) const MAX_WIDTH: usize = 64;
-/// A leaf gets room for this many keys at a time, so that little of its memory is free.
-const STEP: usize = 8;
+pub(super) const MAX_WIDTH: usize = ROOM - 1;
+/// Its room, with that of the key with which it is split. All leaves but the only one have it: so
+/// no key that is inserted moves a leaf, and leaves that come fit where others have gone.
+const ROOM: usize = 64;
 
 /// Keys in ascending order.
 #[derive(Debug, Default)]
@@ -69,10 +70,6 @@ impl KeyLeaf {
         let common = |first: &SharedKey| common_len(first.get(), key.get()).min(self.skip);
         self.set_skip(self.keys.first().map_or(key.get().len(), common));
         let at = self.position(key.get(), false);
-        if self.keys.len() == self.keys.capacity() {
-            self.keys.reserve_exact(STEP);
-            self.heads.reserve_exact(STEP);
-        }
         self.heads.insert(at, head(key.get(), self.skip));
         self.keys.insert(at, key);
         at
@@ -87,18 +84,15 @@ impl KeyLeaf {
     pub(super) fn remove(&mut self, key: &[u8]) -> Option<SharedKey> {
         let at = self.find(key)?;
         self.heads.remove(at);
-        let removed = self.keys.remove(at);
-        if self.keys.capacity() > self.keys.len() + 2 * STEP {
-            self.shrink();
-        }
-        Some(removed)
+        Some(self.keys.remove(at))
     }
 
     /// Cuts off the keys from a position on.
     pub(super) fn split_off(&mut self, at: usize) -> Self {
-        let mut right =
-            Self { skip: self.skip, heads: self.heads.split_off(at), keys: self.keys.split_off(at) };
-        self.shrink();
+        let (heads, keys) = (Vec::with_capacity(ROOM), Vec::with_capacity(ROOM));
+        let mut right = Self { skip: self.skip, heads, keys };
+        right.heads.extend(self.heads.drain(at..));
+        right.keys.extend(self.keys.drain(at..));
         self.lengthen_skip();
         right.lengthen_skip();
         right
@@ -108,20 +102,14 @@ impl KeyLeaf {
     pub(super) fn append(&mut self, mut other: Self) {
         self.keys.append(&mut other.keys);
         self.heads.resize(self.keys.len(), 0);
-        self.shrink();
-        // No key has so many bytes: all heads are made anew.
+        // No key has as many bytes, so all heads are made anew.
         self.skip = usize::MAX;
         self.lengthen_skip();
     }
 
-    fn shrink(&mut self) {
-        self.keys.shrink_to(self.keys.len() + STEP);
-        self.heads.shrink_to(self.keys.len() + STEP);
-    }
-
     /// Lets the leaf know all that its keys have in common: the first and the last one tell.
     fn lengthen_skip(&mut self) {
-        if let [first, .., last] = &self.keys[..] {
+        if let (Some(first), Some(last)) = (self.keys.first(), self.keys.last()) {
             self.set_skip(common_len(first.get(), last.get()));
         }
     }

@@ -20,7 +20,7 @@ use std::mem;
 const MIN_WIDTH: usize = MAX_WIDTH / 4;
 
 /// The bytes that an order takes for a key: the mean of keys that come in any order, measured.
-pub(super) const BYTES_PER_KEY: usize = 16;
+pub(super) const BYTES_PER_KEY: usize = 20;
 
 /// A place between keys: ranges begin and end there.
 #[derive(Clone, Copy, Debug)]

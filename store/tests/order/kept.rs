@@ -99,7 +99,7 @@ fn a_reload_gives_the_order() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// The order is counted: 16 bytes for each key.
+/// The order is counted: 20 bytes for each key.
 #[test]
 fn the_order_is_counted_as_memory() {
     let rt = runtime();
@@ -109,16 +109,16 @@ fn the_order_is_counted_as_memory() {
     fill(&mut client, 1000);
     let without = counted();
     run(&mut client, "CONFIG SET ordered-databases 0");
-    assert_eq!(counted(), without + 16 * 1000);
+    assert_eq!(counted(), without + 20 * 1000);
     run(&mut client, "DEL key:1");
     run(&mut client, "SET key:1 x");
     run(&mut client, "APPEND key:2 a-value-of-another-size");
     run(&mut client, "SET key:2 x");
-    assert_eq!(counted(), without + 16 * 1000);
+    assert_eq!(counted(), without + 20 * 1000);
     run(&mut client, "SWAPDB 0 1");
     assert_eq!(counted(), without);
     run(&mut client, "SWAPDB 0 1");
-    assert_eq!(counted(), without + 16 * 1000);
+    assert_eq!(counted(), without + 20 * 1000);
     run(&mut client, "CONFIG SET ordered-databases 1");
     assert_eq!(counted(), without);
     run(&mut client, "CONFIG SET ordered-databases 0");
@@ -129,7 +129,7 @@ fn the_order_is_counted_as_memory() {
     let mut client = engine.client();
     fill(&mut client, 1000);
     run(&mut client, "CONFIG SET maxmemory 1gb");
-    assert_eq!(engine.server().memory.counted(), without + 16 * 1000);
+    assert_eq!(engine.server().memory.counted(), without + 20 * 1000);
 }
 
 #[test]
