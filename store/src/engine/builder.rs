@@ -241,7 +241,7 @@ impl Builder {
                 is_evicting: AtomicBool::new(false),
             }),
         };
-        engine.inner.apply_key_settings();
+        engine.inner.apply_memory_settings();
         if let Some(open) = self.log {
             let inner = &engine.inner;
             let replay = Replay {

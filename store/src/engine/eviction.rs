@@ -79,7 +79,7 @@ impl Engine {
     /// ```
     pub fn bound_memory<S: Spawner + Copy>(&self, spawner: S) {
         let (inner, server) = (&self.inner, &self.inner.server);
-        if inner.apply_key_settings() {
+        if inner.apply_memory_settings() {
             inner.visit_shards(spawner, None);
         }
         if server.memory.limit() == 0 {
@@ -97,9 +97,8 @@ impl Engine {
 }
 
 impl Inner {
-    /// Lets the settings on keys and their memory have their effect. Returns true if the shards are
-    /// to be visited: to be counted, or to get an order.
-    pub(super) fn apply_key_settings(&self) -> bool {
+    /// Lets the settings on memory have their effect. Returns true if the shards are to be counted.
+    pub(super) fn apply_memory_settings(&self) -> bool {
         let settings = &self.server.settings;
         let number = |setting| settings.number(setting) as u32;
         self.versions.set_clock(match settings.counts_accesses() {
@@ -110,7 +109,7 @@ impl Inner {
         if is_count_due {
             self.versions.set_counted();
         }
-        settings.take_order_due() || is_count_due
+        is_count_due
     }
 
     /// Lets all shards have the order and the count of bytes that the settings demand, by a task

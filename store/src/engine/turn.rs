@@ -220,7 +220,9 @@ impl Turn {
     #[cold]
     fn apply_settings(&mut self, inner: &Inner) {
         self.has_new_settings = false;
-        self.is_visit_due |= inner.apply_key_settings();
+        // Orders are made before the reply, so no timer takes this.
+        self.is_visit_due |= inner.server.settings.take_order_due();
+        self.is_visit_due |= inner.apply_memory_settings();
         self.note_room(inner);
         self.clock = inner.versions.clock();
         self.effects = inner.effects();
