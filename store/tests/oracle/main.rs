@@ -221,6 +221,11 @@ fn the_table_of_commands_says_what_redis_says() {
         let info = command_info(&run(&mut own, &request));
         // These take an option of Redis 7.2.
         let is_newer = matches!(command.name, "zrank" | "zrevrank");
+        // Redis is to have none of these: a name that it has would be taken.
+        let is_own = command.group == "order";
+        if is_own && expected.contains("$-1") {
+            continue;
+        }
         if expected != info && !is_newer {
             differences.push(format!("{}\n  Redis: {expected}\n  store: {info}", command.name));
         }
