@@ -41,5 +41,6 @@ pages! {
     store_embedding: "docs/guide/store-embedding.md";
     store_log: "docs/guide/store-log.md";
     store_memory: "docs/guide/store-memory.md";
+    store_order: "docs/guide/store-order.md";
     knowledge: "docs/guide/knowledge.md";
 }

@@ -353,3 +353,21 @@ fn connections_of_users_are_closed() {
     last.read_to_string(&mut rest).unwrap();
     assert_eq!(rest, "", "the reply is the last");
 }
+
+/// They reach keys that are not among their arguments.
+#[test]
+fn ranges_of_keys_take_the_right_to_all_keys() {
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    let builder = Engine::builder().setting("ordered-databases", "all").shards(2);
+    let builder = builder.user("some on nopass ~a* +@all").user("reader on nopass %R~* +@all");
+    let engine = builder.build(&rt);
+    let mut root = engine.client();
+    run(&mut root, "MSET a 1 b 2");
+    let (mut some, mut reader) = (client_of(&engine, "some"), client_of(&engine, "reader"));
+    assert_eq!(run(&mut some, "RANGE - +"), "*2 a b", "as KEYS");
+    assert!(run(&mut some, "RANGE - + VALUES").starts_with("-NOPERM"));
+    assert!(run(&mut some, "RANGEDEL - +").starts_with("-NOPERM"));
+    assert_eq!(run(&mut reader, "RANGE - + VALUES"), "*4 a 1 b 2");
+    assert!(run(&mut reader, "RANGEDEL - +").starts_with("-NOPERM"));
+    assert_eq!(run(&mut root, "RANGEDEL - +"), ":2");
+}

@@ -159,9 +159,10 @@ impl Selector {
         self.commands.has_all() && self.has_all_keys && self.has_all_channels
     }
 
-    /// Returns true if it allows to read all keys.
-    pub(super) fn reads_all_keys(&self) -> bool {
-        self.has_all_keys || self.keys.iter().any(|known| known.reads && *known.pattern == *b"*")
+    /// Returns true if it allows to read all keys, or to write them.
+    pub(super) fn allows_all_keys(&self, is_write: bool) -> bool {
+        let has_right = |known: &KeyPattern| if is_write { known.writes } else { known.reads };
+        self.has_all_keys || self.keys.iter().any(|known| has_right(known) && *known.pattern == *b"*")
     }
 
     /// Checks a request.

@@ -139,11 +139,12 @@ impl User {
         Err(denial)
     }
 
-    /// Returns true if a selector that allows a request also allows to read all keys.
-    pub(crate) fn reads_all_keys(&self, command: &Command, args: Args<'_>) -> bool {
+    /// Returns true if a selector that allows a request also allows to read all keys, or to write
+    /// them.
+    pub(crate) fn allows_all_keys(&self, command: &Command, args: Args<'_>, is_write: bool) -> bool {
         let needs = needs_of(command, args);
         let allows = |selector: &Selector| selector.check(command, args, &needs).is_ok();
-        self.selectors().any(|selector| selector.reads_all_keys() && allows(selector))
+        self.selectors().any(|selector| selector.allows_all_keys(is_write) && allows(selector))
     }
 
     /// Returns true if it may listen to a channel or by a pattern.

@@ -64,6 +64,7 @@ mod operands;
 #[cfg(test)]
 mod probes;
 mod pubsub;
+mod ranges;
 mod resolve;
 mod rights;
 mod server;

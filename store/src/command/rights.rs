@@ -1,7 +1,7 @@
 //! Checks requests against the rights of their user.
 
 use super::connection::listing::line;
-use super::{Command, CommandError};
+use super::{Command, CommandError, resolve};
 use crate::acl::{Denial, DenialReason, DeniedRequest};
 use crate::resp::Args;
 use crate::server::{Server, Setting};
@@ -124,8 +124,9 @@ fn note(server: &Server, denied: DeniedRequest) {
     server.acl.denials.push(denied, most);
 }
 
-/// Returns true if the user of a session may read all keys by a command that it runs: any of those
-/// to which patterns among the arguments may lead.
-pub(crate) fn reads_all_keys(command: &Command, args: Args<'_>, session: &mut Session) -> bool {
-    session.login.has_all_rights() || session.login.user().reads_all_keys(command, args)
+/// Returns true if the user of a session may read all keys, or write them, by a request that runs:
+/// one that reaches keys which are not among its arguments.
+pub(crate) fn allows_all_keys(args: Args<'_>, session: &mut Session, is_write: bool) -> bool {
+    session.login.has_all_rights()
+        || resolve(args).is_ok_and(|command| session.login.user().allows_all_keys(command, args, is_write))
 }

@@ -2,8 +2,8 @@
 
 use super::spec::Command;
 use super::{
-    acl, bitmaps, connection, diagnostics, generic, geo, hashes, hyperloglogs, lists, pubsub, server, sets,
-    sort, sorted_sets, streams, strings, transactions,
+    acl, bitmaps, connection, diagnostics, generic, geo, hashes, hyperloglogs, lists, pubsub, ranges, server,
+    sets, sort, sorted_sets, streams, strings, transactions,
 };
 use ahash::RandomState;
 use std::collections::HashMap;
@@ -21,6 +21,7 @@ const FAMILIES: &[&[Command]] = &[
     hyperloglogs::COMMANDS,
     lists::COMMANDS,
     pubsub::COMMANDS,
+    ranges::COMMANDS,
     server::COMMANDS,
     sets::COMMANDS,
     sort::COMMANDS,

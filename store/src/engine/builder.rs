@@ -204,8 +204,11 @@ impl Builder {
         }
         settings.store_number(Setting::AppendOnly as usize, has_log.into());
         let is_limited = settings.number(Setting::MaxMemory) > 0;
+        let ordered = settings.ordered_databases();
+        settings.take_order_due();
         let shard = |_| {
             let mut shard = Shard::new(self.databases);
+            shard.set_ordered(|database| ordered[database]);
             if is_limited {
                 shard.begin_to_count();
             }

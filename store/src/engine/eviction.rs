@@ -80,7 +80,7 @@ impl Engine {
     pub fn bound_memory<S: Spawner + Copy>(&self, spawner: S) {
         let (inner, server) = (&self.inner, &self.inner.server);
         if inner.apply_memory_settings() {
-            inner.count_memory(spawner, None);
+            inner.visit_shards(spawner, None);
         }
         if server.memory.limit() == 0 {
             return;
@@ -112,14 +112,21 @@ impl Inner {
         is_count_due
     }
 
-    /// Counts the bytes of all shards, by a task for each. Then a batch goes on.
-    pub(super) fn count_memory<S: Spawner + Copy>(self: &Arc<Self>, spawner: S, batch: Option<Box<Batch>>) {
+    /// Lets all shards have the order and the count of bytes that the settings demand, by a task
+    /// for each. Then a batch goes on.
+    pub(super) fn visit_shards<S: Spawner + Copy>(self: &Arc<Self>, spawner: S, batch: Option<Box<Batch>>) {
         let rest = Arc::new((AtomicUsize::new(self.shards.len()), Mutex::new(batch)));
         for shard in &self.shards {
             let (inner, rest) = (self.clone(), rest.clone());
             spawner.task(shard.write()).spawn(move |shard, cx| {
-                inner.server.memory.add(cx.worker(), shard.begin_to_count());
-                // AcqRel: the last task sees what all others have counted.
+                // As set now: of two tasks that are to set something else the later one is right.
+                let ordered = inner.server.settings.ordered_databases();
+                let mut growth = shard.set_ordered(|database| ordered[database]);
+                if inner.versions.read().is_counted() {
+                    growth += shard.begin_to_count();
+                }
+                inner.server.memory.add(cx.worker(), growth);
+                // AcqRel: the last task sees what all others have done.
                 if rest.0.fetch_sub(1, Ordering::AcqRel) == 1 {
                     let batch = rest.1.lock().unwrap_or_else(PoisonError::into_inner).take();
                     batch.into_iter().for_each(|batch| batch.go_on(cx));

@@ -42,8 +42,8 @@ pub(super) struct Turn {
     delay: Option<Delay>,
     /// True once settings were changed that are still to have their effect.
     has_new_settings: bool,
-    /// True once a setting was changed so that the shards are to be counted.
-    is_count_due: bool,
+    /// True once a setting was changed so that the shards are to be visited.
+    is_visit_due: bool,
     /// The bytes by which this turn might let keys grow when it was last looked.
     room: i64,
     /// Those by which they have grown since.
@@ -75,7 +75,7 @@ impl Turn {
             before_next: VecDeque::new(),
             delay: None,
             has_new_settings: false,
-            is_count_due: false,
+            is_visit_due: false,
             room: inner.share_of_room(),
             grown: 0,
         }
@@ -227,7 +227,9 @@ impl Turn {
     #[cold]
     fn apply_settings(&mut self, inner: &Inner) {
         self.has_new_settings = false;
-        self.is_count_due |= inner.apply_memory_settings();
+        // Orders are made before the reply, so no timer takes this.
+        self.is_visit_due |= inner.server.settings.take_order_due();
+        self.is_visit_due |= inner.apply_memory_settings();
         inner.server.bound_tracking();
         self.note_room(inner);
         self.clock = inner.versions.clock();
@@ -240,10 +242,10 @@ impl Turn {
         match (self.delay, batch) {
             (Some(Delay::PutOff), Some(batch)) => inner.put_off(batch),
             (Some(Delay::Paused), Some(batch)) => inner.hold(batch, cx),
-            (_, batch) if self.is_count_due && next.is_empty() => inner.count_memory(&*inner.runtime, batch),
+            (_, batch) if self.is_visit_due && next.is_empty() => inner.visit_shards(&*inner.runtime, batch),
             (_, batch) => {
-                if self.is_count_due {
-                    inner.count_memory(&*inner.runtime, None);
+                if self.is_visit_due {
+                    inner.visit_shards(&*inner.runtime, None);
                 }
                 serve_in_order(inner, next, batch, cx);
             }
@@ -251,7 +253,7 @@ impl Turn {
     }
 
     pub(super) fn has_to_wait(&self) -> bool {
-        !self.before_next.is_empty() || self.delay.is_some() || self.is_count_due
+        !self.before_next.is_empty() || self.delay.is_some() || self.is_visit_due
     }
 
     /// Takes the errands that come before the session's next request.

@@ -2,7 +2,7 @@
 //!
 //! | part | bytes | if |
 //! |---|---|---|
-//! | [`Header`] | 8 | |
+//! | the [`Header`] | 8 | |
 //! | the expiry in ms since 1970 | 8 | it expires |
 //! | the lengths of key and content | 16 | they do not fit into the header |
 //! | an integer, or a [`Value`] | 8, or its size | the content is one |
@@ -11,13 +11,17 @@
 //!
 //! The upper 16 bits of the pointer are free: addresses of processes have 48. A hash table keeps
 //! its tag there.
+//!
+//! An order of keys shares the block for its key, by a [`SharedKey`]. The memory is freed when both
+//! the owner and the shared key are gone, so an order never reads freed memory.
 
+use super::shape::{Content, Form, Header, Shape};
 use crate::value::Value;
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::alloc::{alloc, dealloc, handle_alloc_error};
 use std::mem::{self, ManuallyDrop};
 use std::num::NonZero;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::{fmt, ptr, slice};
 use xtasking::task::Lines;
 
@@ -27,107 +31,15 @@ compile_error!("the store needs addresses of 64 bits");
 /// An owner of a block.
 pub(super) struct Block(NonNull<Header>);
 
-/// What is beside the key.
+/// The key of a block, which is there as long as this or the owner is.
 #[derive(Debug)]
-pub(super) enum Content<'b, V> {
-    Integer(i64),
-    Bytes(&'b [u8]),
-    Value(V),
-}
+pub(super) struct SharedKey(ManuallyDrop<Block>);
 
-#[repr(C)]
-struct Header {
-    /// In seconds since 1970. Readers that run side by side set it.
-    accessed: AtomicU32,
-    form: Form,
-    /// The length of the key, if it fits.
-    key_len: u8,
-    /// The number of bytes of the content, if it fits.
-    len: u16,
-}
-
-/// Which parts a block has.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Form(u8);
-
-impl Form {
-    /// The kind of content: bytes are neither.
-    const INTEGER: u8 = 1;
-    const VALUE: u8 = 2;
-    const EXPIRES: u8 = 4;
-    /// The lengths are in the block.
-    const LONG: u8 = 8;
-
-    fn has(self, part: u8) -> bool {
-        self.0 & part != 0
-    }
-}
-
-/// Where the parts are.
-#[derive(Clone, Copy)]
-struct Shape {
-    form: Form,
-    key_len: usize,
-    /// The number of bytes of the content.
-    len: usize,
-}
-
-const ALIGN: usize = 8;
 /// The size of a block with a short key and a short string.
 const SMALL: usize = 48;
-const HEADER: usize = size_of::<Header>();
-const _: () = assert!(HEADER == 8 && align_of::<Header>() <= ALIGN && align_of::<Value>() <= ALIGN);
 
 const TAG_SHIFT: u32 = 48;
 const ADDRESS: usize = (1 << TAG_SHIFT) - 1;
-
-impl Shape {
-    fn new<V>(key: &[u8], content: &Content<'_, V>, expires: bool) -> Self {
-        let (kind, len) = match content {
-            Content::Integer(_) => (Form::INTEGER, 0),
-            Content::Bytes(bytes) => (0, bytes.len()),
-            Content::Value(_) => (Form::VALUE, 0),
-        };
-        let is_long = u8::try_from(key.len()).is_err() || u16::try_from(len).is_err();
-        let parts = [(expires, Form::EXPIRES), (is_long, Form::LONG)];
-        let form = parts.iter().fold(kind, |form, &(has, part)| if has { form | part } else { form });
-        Self { form: Form(form), key_len: key.len(), len }
-    }
-
-    /// Where the expiry is.
-    const EXPIRY: usize = HEADER;
-
-    /// Where the lengths are.
-    fn lengths(self) -> usize {
-        HEADER + if self.form.has(Form::EXPIRES) { 8 } else { 0 }
-    }
-
-    /// Where the integer or value is.
-    #[inline]
-    fn fixed(self) -> usize {
-        self.lengths() + if self.form.has(Form::LONG) { 16 } else { 0 }
-    }
-
-    /// Where the key is.
-    #[inline]
-    fn key(self) -> usize {
-        let fixed = match self.form.0 & (Form::INTEGER | Form::VALUE) {
-            Form::INTEGER => size_of::<i64>(),
-            Form::VALUE => size_of::<Value>(),
-            _ => 0,
-        };
-        self.fixed() + fixed
-    }
-
-    /// # Panics
-    ///
-    /// If the sizes exceed the address space.
-    fn layout(self) -> Layout {
-        let size = self.key_len.checked_add(self.len).and_then(|bytes| bytes.checked_add(self.key()));
-        let layout = size.and_then(|size| Layout::from_size_align(size, ALIGN).ok());
-        layout.expect("an entry fits into the address space")
-    }
-}
 
 // SAFETY: a block owns its parts, as a `Box` of them would: bytes, numbers, an atomic, and perhaps
 // a `Value`, which is `Send` and `Sync` (checked below).
@@ -150,7 +62,7 @@ impl Block {
         let layout = shape.layout();
         let header = Header {
             accessed: AtomicU32::new(accessed),
-            form: shape.form,
+            form: AtomicU8::new(shape.form.0),
             key_len: u8::try_from(shape.key_len).unwrap_or(0),
             len: u16::try_from(shape.len).unwrap_or(0),
         };
@@ -201,12 +113,13 @@ impl Block {
     fn shape(&self) -> Shape {
         let header = self.header();
         let (mut key_len, mut len) = (usize::from(header.key_len), usize::from(header.len));
-        if header.form.has(Form::LONG) {
-            let shape = Shape { form: header.form, key_len, len };
+        let form = header.form();
+        if form.has(Form::LONG) {
+            let shape = Shape { form, key_len, len };
             // SAFETY: a block of this form has its lengths there.
             [key_len, len] = unsafe { self.start().add(shape.lengths()).cast::<[usize; 2]>().read() };
         }
-        Shape { form: header.form, key_len, len }
+        Shape { form, key_len, len }
     }
 
     /// Returns the time of the last access, in seconds since 1970.
@@ -253,14 +166,43 @@ impl Block {
         if !shape.form.has(Form::VALUE) {
             return Err(self);
         }
-        let block = ManuallyDrop::new(self);
-        // SAFETY: the value is moved out once: the block is freed without it, and its owner is not
-        // dropped.
-        unsafe {
-            let value = block.start().add(shape.fixed()).cast().read();
-            dealloc(block.start().as_ptr(), shape.layout());
-            Ok(value)
+        let mut block = ManuallyDrop::new(self);
+        // SAFETY: the value is moved out once: its owner leaves the block without dropping it.
+        let value = unsafe { block.start().add(shape.fixed()).cast().read() };
+        block.leave();
+        Ok(value)
+    }
+
+    /// Shares the key. Returns `None` if that was done before, and the shared key is still there.
+    pub(super) fn share_key(&self) -> Option<SharedKey> {
+        // Relaxed: the owner, from which the shared key comes, has all that it needs.
+        let before = self.header().form.fetch_or(Form::SHARED, Ordering::Relaxed);
+        let own = || SharedKey(ManuallyDrop::new(Self(self.start().cast())));
+        (before & Form::SHARED == 0).then(own)
+    }
+
+    /// Ends the ownership, when the content is gone: frees the block, unless the key is shared.
+    fn leave(&mut self) {
+        let form = &self.header().form;
+        // Acquire, and AcqRel: pair with the AcqRel of `SharedKey::drop`. The side that frees comes
+        // after all that the other one has read.
+        let is_shared = form.load(Ordering::Acquire) & Form::SHARED != 0
+            && form.fetch_or(Form::ORPHANED, Ordering::AcqRel) & Form::SHARED != 0;
+        if !is_shared {
+            // SAFETY: there is no shared key, and only the owner could make one. The owner is about
+            // to be gone.
+            unsafe { self.free() };
         }
+    }
+
+    /// # Safety
+    ///
+    /// The content is dropped or moved out, and nothing uses the block after this.
+    unsafe fn free(&mut self) {
+        let layout = self.shape().layout();
+        // SAFETY: by the layout with which it was allocated, as the shape stays; used no more, as
+        // the caller promises.
+        unsafe { dealloc(self.start().as_ptr(), layout) };
     }
 
     /// Replaces the content. What has the same size is replaced in place.
@@ -288,18 +230,18 @@ impl Block {
 
     #[inline]
     pub(super) fn expires_at(&self) -> Option<u64> {
-        let expires = self.header().form.has(Form::EXPIRES);
+        let expires = self.header().form().has(Form::EXPIRES);
         // SAFETY: a block of this form has its expiry there.
         expires.then(|| unsafe { self.start().add(Shape::EXPIRY).cast().read() })
     }
 
     pub(super) fn set_expires_at(&mut self, expires_at: Option<u64>) {
         match expires_at {
-            Some(expires_at) if self.header().form.has(Form::EXPIRES) => {
+            Some(expires_at) if self.header().form().has(Form::EXPIRES) => {
                 // SAFETY: a block of this form has its expiry there; its owner is borrowed for it.
                 unsafe { self.start().add(Shape::EXPIRY).cast().write(expires_at) };
             }
-            None if !self.header().form.has(Form::EXPIRES) => {}
+            None if !self.header().form().has(Form::EXPIRES) => {}
             _ => self.rebuild(expires_at),
         }
     }
@@ -352,13 +294,29 @@ impl Block {
 impl Drop for Block {
     fn drop(&mut self) {
         let shape = self.shape();
-        // SAFETY: the value, if there is one, is dropped once, and the block is freed with the
-        // layout with which it was allocated.
-        unsafe {
-            if shape.form.has(Form::VALUE) {
-                self.start().add(shape.fixed()).cast::<Value>().drop_in_place();
-            }
-            dealloc(self.start().as_ptr(), shape.layout());
+        if shape.form.has(Form::VALUE) {
+            // SAFETY: the value is there, and is dropped once: with its owner.
+            unsafe { self.start().add(shape.fixed()).cast::<Value>().drop_in_place() };
+        }
+        self.leave();
+    }
+}
+
+impl SharedKey {
+    /// Returns the key.
+    #[inline]
+    pub(super) fn get(&self) -> &[u8] {
+        self.0.key()
+    }
+}
+
+impl Drop for SharedKey {
+    fn drop(&mut self) {
+        // AcqRel: pairs with `Block::leave`.
+        let before = self.0.header().form.fetch_and(!Form::SHARED, Ordering::AcqRel);
+        if before & Form::ORPHANED != 0 {
+            // SAFETY: the owner is gone, and has left the freeing of the block to this.
+            unsafe { self.0.free() };
         }
     }
 }
@@ -458,6 +416,28 @@ mod tests {
                 prop_assert_eq!(block.accessed().load(std::sync::atomic::Ordering::Relaxed), 7);
             }
         }
+    }
+
+    #[test]
+    fn a_shared_key_outlives_its_owner() {
+        let contents = [Content::Integer(7), Content::Bytes(&[b'v'; 70_000])];
+        for content in contents {
+            let mut block = Block::new(b"key", content, Some(9), 0);
+            let first = block.share_key().expect("the first one");
+            assert!(block.share_key().is_none());
+            block.set_expires_at(Some(8));
+            assert_eq!((first.get(), block.expires_at()), (&b"key"[..], Some(8)));
+            // Another block, whose key is not shared yet.
+            block.replace(Content::Value(Value::Hash(Box::<Hash>::default())));
+            let second = block.share_key().expect("that of the new block");
+            assert_eq!((first.get(), second.get()), (&b"key"[..], &b"key"[..]));
+            drop(first);
+            assert!(block.into_value().is_ok());
+            assert_eq!(second.get(), b"key");
+        }
+        let block = Block::new(b"other", Content::Integer(1), None, 0);
+        drop(block.share_key());
+        assert!(block.share_key().is_some());
     }
 
     #[test]

@@ -25,8 +25,7 @@ impl Shard {
         if std::mem::replace(&mut self.is_counted, true) {
             return 0;
         }
-        let entries = self.databases.iter().flat_map(|database| database.table.iter());
-        entries.map(Entry::bytes).sum::<usize>() as i64
+        self.databases.iter().map(|database| database.table.bytes()).sum::<usize>() as i64
     }
 }
 
@@ -49,7 +48,7 @@ impl Keys<'_> {
     pub(super) fn insert(&mut self, hash: u64, at: usize, entry: Entry) -> &mut Entry {
         if self.is_counted(at) {
             self.end_change();
-            self.growth += entry.bytes() as i64;
+            self.growth += (entry.bytes() + self.bytes_of_place(at)) as i64;
         }
         self.note_insertion(entry.key());
         let (database, layout, version) = (self.database(), self.layout(), self.version_word().version());
@@ -65,9 +64,14 @@ impl Keys<'_> {
         }
         let entry = self.table_mut(hash, at).remove(hash, key)?;
         if is_counted {
-            self.growth -= entry.bytes() as i64;
+            self.growth -= (entry.bytes() + self.bytes_of_place(at)) as i64;
         }
         Some(entry)
+    }
+
+    /// Returns how many bytes each key of a table takes besides those of its entry.
+    fn bytes_of_place(&self, at: usize) -> usize {
+        self.held()[at].databases[self.database()].table.bytes_of_place()
     }
 
     /// Measures an entry that is about to be changed, if its shard is counted.
@@ -100,7 +104,6 @@ impl Keys<'_> {
         self.end_change();
         let database = self.database();
         let counted = self.held().iter().filter(|held| held.is_counted);
-        let entries = counted.flat_map(|held| held.databases[database].table.iter());
-        self.growth -= entries.map(Entry::bytes).sum::<usize>() as i64;
+        self.growth -= counted.map(|held| held.databases[database].table.bytes()).sum::<usize>() as i64;
     }
 }

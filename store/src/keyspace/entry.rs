@@ -1,7 +1,8 @@
 //! A key with its value, its expiry and its time of access.
 
 use super::AccessClock;
-use super::block::{Block, Content};
+use super::block::{Block, SharedKey};
+use super::shape::Content;
 use crate::value::{StringRef, StringValue, Value, ValueRef};
 use std::mem;
 use std::sync::atomic::Ordering;
@@ -127,6 +128,11 @@ impl Entry {
     /// Returns the lines that a reader of a small entry touches.
     pub(super) fn lines(&self) -> Lines {
         self.0.lines()
+    }
+
+    /// Shares the key with an order. Returns `None` if that was done before.
+    pub(super) fn share_key(&self) -> Option<SharedKey> {
+        self.0.share_key()
     }
 
     /// Returns 16 bits of its hash.

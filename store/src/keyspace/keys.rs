@@ -213,7 +213,7 @@ impl<'v> Keys<'v> {
         let (clock, now) = (self.clock(), self.now);
         self.remove_expired(hash, at, key);
         self.begin_change(hash, at, key);
-        let entry = self.table_mut(hash, at).find_mut(hash, key)?;
+        let entry = self.table_mut(hash, at).find_changeable(hash, key)?;
         entry.touch(clock, now);
         Some(entry.value_mut())
     }
@@ -228,7 +228,7 @@ impl<'v> Keys<'v> {
             self.insert(hash, at, Entry::new(key, make(), None, clock.first(now)));
         }
         self.begin_change(hash, at, key);
-        let entry = self.table_mut(hash, at).find_mut(hash, key).expect("it is there or was inserted");
+        let entry = self.table_mut(hash, at).find_changeable(hash, key).expect("it is there or was inserted");
         entry.touch(clock, now);
         entry.value_mut()
     }

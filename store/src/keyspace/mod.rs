@@ -4,8 +4,12 @@
 //! |---|---|
 //! | `entry` | [`Entry`]: a key with its value, expiry and time of access |
 //! | `block` | its memory |
+//! | `shape` | which parts that has |
 //! | `table` | the entries of one database in one shard |
 //! | `bucket` | those of a part of it |
+//! | `order` | [`KeyCut`], and the order of the keys of a table, if it has one |
+//! | `leaf` | a part of it |
+//! | `ordering` | databases get an order and lose it |
 //! | `shard` | [`Shard`]: the tables of all databases, sessions that wait for keys or watch them |
 //! | `layout` | [`Layout`]: in which shard a key lies |
 //! | `keys` | [`Keys`]: the shards that a task holds, as a command sees them |
@@ -13,6 +17,7 @@
 //! | `held` | the shards that a task holds |
 //! | `versions` | `Versions`: what tasks read so that a snapshot is of one moment |
 //! | `saving` | what a snapshot takes of a shard, and what a file brings besides values |
+//! | `ranges` | the keys between two others |
 //! | `whole` | scans, counts and removal of all keys of a database |
 //! | `access` | `AccessClock`: what is noted of accesses |
 //! | `counting` | how much memory keys take |
@@ -32,9 +37,14 @@ mod guests;
 mod held;
 mod keys;
 mod layout;
+mod leaf;
 mod marks;
+mod order;
+mod ordering;
 mod put;
+mod ranges;
 mod saving;
+mod shape;
 mod shard;
 mod table;
 #[cfg(test)]
@@ -50,6 +60,8 @@ pub(crate) use held::{Held, HeldShards};
 pub use keys::Keys;
 pub use layout::Layout;
 pub(crate) use marks::Mark;
+pub use order::KeyCut;
+pub use ranges::KeysInOrder;
 pub use shard::Shard;
 pub(crate) use shard::Waiting;
 use table::Table;

@@ -47,20 +47,22 @@ impl Keys<'_> {
         let (database, now, clock) = (self.database(), self.now(), self.clock());
         self.begin_change(hash, at, key);
         let table = self.table_mut(hash, at);
-        match table.find_mut(hash, key) {
-            Some(entry) => {
-                let had_expired = entry.is_expired(now) && !planted!("overwritten-expiry-untold");
-                set(entry);
-                entry.touch(clock, now);
-                if entry.expires_at() != expires_at {
-                    table.set_expiry(hash, key, expires_at);
-                }
-                if had_expired {
-                    self.note_insertion(key);
-                    self.expired.push(Expired { database, key: key.into() });
-                }
-            }
-            None => _ = self.insert(hash, at, make()),
+        let changed = table.change(hash, key, |entry| {
+            let had_expired = entry.is_expired(now) && !planted!("overwritten-expiry-untold");
+            set(entry);
+            entry.touch(clock, now);
+            (had_expired, entry.expires_at() != expires_at)
+        });
+        let Some((had_expired, has_new_expiry)) = changed else {
+            self.insert(hash, at, make());
+            return;
+        };
+        if has_new_expiry {
+            table.set_expiry(hash, key, expires_at);
+        }
+        if had_expired {
+            self.note_insertion(key);
+            self.expired.push(Expired { database, key: key.into() });
         }
     }
 

@@ -7,6 +7,7 @@
 
 use super::Entry;
 use super::bucket::Buckets;
+use super::order::{BYTES_PER_KEY, KeyOrder};
 use xtasking::task::Lines;
 
 /// The entries of a segment; then it is split.
@@ -27,6 +28,8 @@ pub(crate) struct Table {
     visited: (u32, u32),
     /// A version, and the database to which the table belonged when it began.
     origin: (u32, u32),
+    /// The order of the keys, if the database has one.
+    order: Option<Box<KeyOrder>>,
 }
 
 #[derive(Debug)]
@@ -85,11 +88,81 @@ impl Table {
         entries.at(entries.find(tag(hash), key)?)
     }
 
-    /// Finds the entry of a key, to be changed.
     #[inline]
-    pub(crate) fn find_mut(&mut self, hash: u64, key: &[u8]) -> Option<&mut Entry> {
+    fn find_mut(&mut self, hash: u64, key: &[u8]) -> Option<&mut Entry> {
         let entries = &mut self.segment_mut(hash)?.entries;
         entries.at_mut(entries.find(tag(hash), key)?)
+    }
+
+    /// Changes the entry of a key. Its block may be another one then.
+    #[inline]
+    pub(crate) fn change<R>(
+        &mut self,
+        hash: u64,
+        key: &[u8],
+        change: impl FnOnce(&mut Entry) -> R,
+    ) -> Option<R> {
+        let changed = change(self.find_mut(hash, key)?);
+        if self.order.is_some() {
+            self.renew_in_order(hash, key);
+        }
+        Some(changed)
+    }
+
+    /// Finds the entry of a key, whose value is to be changed in place.
+    #[inline]
+    pub(crate) fn find_changeable(&mut self, hash: u64, key: &[u8]) -> Option<&mut Entry> {
+        if self.order.is_some() {
+            // Its block stays from then on.
+            self.change(hash, key, |entry| _ = entry.value_mut())?;
+        }
+        self.find_mut(hash, key)
+    }
+
+    /// Lets the order have the block of an entry, if it has another one.
+    fn renew_in_order(&mut self, hash: u64, key: &[u8]) {
+        let renewed = self.find(hash, key).and_then(Entry::share_key);
+        if let (Some(order), Some(renewed)) = (&mut self.order, renewed)
+            && !planted!("order-keeps-old-block")
+        {
+            order.replace(renewed);
+        }
+    }
+
+    /// Returns the order of the keys, if there is one.
+    pub(super) fn order(&self) -> Option<&KeyOrder> {
+        self.order.as_deref()
+    }
+
+    /// Makes the order of the keys, or drops it.
+    pub(super) fn set_ordered(&mut self, is_ordered: bool) {
+        if is_ordered == self.order.is_some() {
+            return;
+        }
+        self.order = is_ordered.then(|| {
+            let mut keys: Vec<_> = self.iter().filter_map(Entry::share_key).collect();
+            keys.sort_unstable_by(|one, two| one.get().cmp(two.get()));
+            let mut order = Box::<KeyOrder>::default();
+            order.extend(keys);
+            order
+        });
+    }
+
+    /// Takes all that is there, without the order. The empty table has one if this one had.
+    pub(super) fn take(&mut self) -> Self {
+        let order = self.order.take().map(|_| Box::default());
+        std::mem::replace(self, Self { order, ..Self::default() })
+    }
+
+    /// Returns how many bytes each key takes besides those of its entry.
+    #[inline]
+    pub(super) fn bytes_of_place(&self) -> usize {
+        if self.order.is_some() { BYTES_PER_KEY } else { 0 }
+    }
+
+    /// Returns how many bytes all keys take.
+    pub(super) fn bytes(&self) -> usize {
+        self.iter().map(Entry::bytes).sum::<usize>() + self.len * self.bytes_of_place()
     }
 
     /// Returns the lines in which a lookup of this hash begins.
@@ -112,6 +185,9 @@ impl Table {
         let has_one = expires_at.is_some();
         segment.expiring = segment.expiring - u32::from(had_one) + u32::from(has_one);
         self.expiring = self.expiring - usize::from(had_one) + usize::from(has_one);
+        if self.order.is_some() {
+            self.renew_in_order(hash, key);
+        }
         true
     }
 
@@ -174,6 +250,9 @@ impl Table {
         let expires = entry.expires_at().is_some();
         self.expiring += usize::from(expires);
         entry.set_tag(tag(hash));
+        if let Some(order) = &mut self.order {
+            order.insert(entry.share_key().expect("an entry is in one table"));
+        }
         if self.directory.is_empty() {
             self.directory.push(0);
             self.segments.push(Segment { version, depth: 0, expiring: 0, entries: Buckets::default() });
@@ -234,6 +313,9 @@ impl Table {
         *expiring -= u32::from(expires);
         self.len -= 1;
         self.expiring -= usize::from(expires);
+        if let Some(order) = self.order.as_mut().filter(|_| !planted!("removed-key-stays-in-order")) {
+            order.remove(key);
+        }
         Some(entry)
     }
 
@@ -291,7 +373,7 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Entry, Layout};
+    use super::super::{Entry, KeyCut, Layout};
     use super::Table;
     use crate::value::{StringValue, Value};
     use std::collections::HashSet;
@@ -350,6 +432,33 @@ mod tests {
         table.remove(layout.hash(&key(4711)), &key(4711));
         assert_eq!(table.iter_from(1, true).count(), 0);
         assert!(table.segments.iter().all(|segment| segment.expiring == 0));
+    }
+
+    /// Else the memory of blocks that were replaced would stay, for their keys.
+    #[test]
+    fn an_order_has_the_blocks_of_the_entries() {
+        let layout = Layout::new(1, 9);
+        let mut table = Table::default();
+        (0..500).for_each(|number| insert(&mut table, &layout, number));
+        table.set_ordered(true);
+        (500..1000).for_each(|number| insert(&mut table, &layout, number));
+        for number in 0..1000 {
+            let key = key(number);
+            let hash = layout.hash(&key);
+            match number % 4 {
+                0 => table.change(hash, &key, |entry| entry.set_text(b"of another length")).unwrap(),
+                1 => _ = table.find_changeable(hash, &key).unwrap().value_mut(),
+                2 => assert!(table.set_expiry(hash, &key, Some(7))),
+                _ => _ = table.remove(hash, &key).unwrap(),
+            }
+        }
+        let mut keys: Vec<_> = table.iter().map(Entry::key).collect();
+        keys.sort_unstable();
+        let order = table.order().unwrap();
+        assert!(order.between(KeyCut::Start, KeyCut::End, false).eq(keys));
+        assert!(table.iter().all(|entry| entry.share_key().is_none()));
+        table.set_ordered(false);
+        assert_eq!(table.iter().filter_map(Entry::share_key).count(), 750);
     }
 
     #[test]

@@ -125,7 +125,7 @@ impl Keys<'_> {
         let (mut removed, mut waited_for) = (0, Vec::new());
         for held in self.held_mut() {
             let part = &mut held.databases[database];
-            let table = std::mem::take(&mut part.table);
+            let table = part.table.take();
             if part.guests.is_some() {
                 let keys = table.iter().map(Entry::key);
                 waited_for.extend(keys.filter(|key| part.note_change(key)).map(Box::<[u8]>::from));
@@ -147,9 +147,11 @@ impl Keys<'_> {
         let version = self.version_word().version();
         self.end_change();
         self.touch_any();
+        let mut growth = 0;
         for at in 0..self.held().len() {
             let shard: &mut Held<'_> = &mut self.held_mut()[at];
             note_swap(shard, layout, database, other);
+            let ordered = shard.ordered();
             let [one, two] = shard.databases.get_disjoint_mut([database, other]).expect("two databases");
             if !planted!("swap-forgets-origin") {
                 one.table.note_origin(version, database);
@@ -157,7 +159,12 @@ impl Keys<'_> {
             }
             std::mem::swap(&mut one.table, &mut two.table);
             std::mem::swap(&mut one.expiry_cursor, &mut two.expiry_cursor);
+            // The setting is of numbers of databases.
+            if !planted!("order-swapped-with-keys") {
+                growth += shard.set_ordered(|database| ordered[database]);
+            }
         }
+        self.growth += growth;
         for each in [database, other] {
             self.select(each);
             self.note_all_ready();

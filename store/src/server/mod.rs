@@ -3,6 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `settings` | [`Settings`]: what CONFIG reads and sets |
+//! | `ordered` | that of the databases in order |
 //! | `percentiles` | the value of a setting of percentiles |
 //! | `value_limits` | those of the sizes up to which values are compact |
 //! | `persistence` | [`Persistence`]: what is known of snapshots |
@@ -28,6 +29,7 @@ mod latency;
 mod memory;
 mod monitors;
 mod notifications;
+mod ordered;
 mod pause;
 mod percentiles;
 mod persistence;

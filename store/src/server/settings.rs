@@ -1,7 +1,8 @@
 //! What CONFIG reads and sets.
 
+use super::ordered::OrderDue;
 use super::persistence::save_points;
-use super::{notifications, percentiles};
+use super::{notifications, ordered, percentiles};
 use crate::log::{PolicySource, SyncPolicy};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,12 +22,21 @@ pub enum SettingKind {
     SavePoints,
     /// Numbers from 0 to 100, with spaces between them.
     Percentiles,
+    /// Numbers of databases with spaces between them, or `all`.
+    Databases,
     /// Letters of kinds of keyspace events.
     Events,
     /// One of these words.
     Choice(&'static [&'static str]),
     /// This text alone: the store has nothing else.
     Only(&'static str),
+}
+
+impl SettingKind {
+    /// Returns true if the value is kept as a text.
+    fn is_text(self) -> bool {
+        matches!(self, Self::Text | Self::SavePoints | Self::Percentiles | Self::Databases)
+    }
 }
 
 /// An entry in the registry of settings.
@@ -77,6 +87,8 @@ const BYTES: SettingKind = SettingKind::Memory(0, i64::MAX);
 settings! {
     Databases "databases", SettingKind::Integer(1, i32::MAX as i64), "16", false,
         "The number of databases.";
+    OrderedDatabases "ordered-databases", SettingKind::Databases, "", true,
+        "The databases that have their keys in order: their numbers, or all; none if it is empty.";
     RequirePass "requirepass", SettingKind::Text, "", true,
         "The password of the default user; none if it is empty.";
     AclFile "aclfile", SettingKind::Text, "", false,
@@ -203,6 +215,7 @@ pub struct Settings {
     /// Those of texts; empty for others.
     texts: Mutex<Vec<String>>,
     expires_actively: AtomicI64,
+    pub(super) order_due: OrderDue,
 }
 
 impl Settings {
@@ -210,13 +223,14 @@ impl Settings {
         let numbers =
             REGISTRY.iter().map(|spec| AtomicI64::new(parse(spec, spec.default).unwrap_or_default()));
         let texts = REGISTRY.iter().map(|spec| match spec.kind {
-            SettingKind::Text | SettingKind::SavePoints | SettingKind::Percentiles => spec.default.to_owned(),
+            kind if kind.is_text() => spec.default.to_owned(),
             _ => String::new(),
         });
         let settings = Self {
             numbers: numbers.collect(),
             texts: Mutex::new(texts.collect()),
             expires_actively: AtomicI64::new(1),
+            order_due: OrderDue::default(),
         };
         settings.store_number(Setting::Databases as usize, databases as i64);
         settings
@@ -267,12 +281,10 @@ impl Settings {
         match REGISTRY[index].kind {
             SettingKind::Flag => if number() == 1 { "yes" } else { "no" }.to_owned(),
             SettingKind::Integer(..) | SettingKind::Memory(..) => number().to_string(),
-            SettingKind::Text | SettingKind::SavePoints | SettingKind::Percentiles => {
-                self.texts.lock().unwrap_or_else(PoisonError::into_inner)[index].clone()
-            }
             SettingKind::Only(text) => text.to_owned(),
             SettingKind::Choice(words) => words[number() as usize].to_owned(),
             SettingKind::Events => notifications::show(number()),
+            _ => self.texts.lock().unwrap_or_else(PoisonError::into_inner)[index].clone(),
         }
     }
 
@@ -294,7 +306,8 @@ impl Settings {
         if !spec.is_mutable && !is_kept {
             return Err(SettingError::Refused("can't set immutable config".to_owned()));
         }
-        number.map(drop).map_err(SettingError::Refused)
+        number.map_err(SettingError::Refused)?;
+        self.check_databases(spec, value)
     }
 
     /// Checks whether a setting takes a value at the start.
@@ -315,8 +328,13 @@ impl Settings {
     pub fn set(&self, name: &str, value: &str) -> Result<(), SettingError> {
         let index = Self::find(name.as_bytes()).ok_or(SettingError::Unknown)?;
         let number = parse(&REGISTRY[index], value).map_err(SettingError::Refused)?;
+        self.check_databases(&REGISTRY[index], value)?;
         match REGISTRY[index].kind {
             SettingKind::Text | SettingKind::SavePoints => self.store_text(index, value.to_owned()),
+            SettingKind::Databases => {
+                self.store_text(index, value.to_ascii_lowercase());
+                self.order_due.note();
+            }
             SettingKind::Percentiles => {
                 self.store_text(index, percentiles::show(&percentiles::parse(value).unwrap_or_default()));
             }
@@ -352,6 +370,8 @@ fn parse(spec: &SettingSpec, value: &str) -> Result<i64, String> {
             Some(_) => Ok(0),
             None => Err("Invalid save parameters".to_owned()),
         },
+        // Which databases there are is checked when it is set.
+        SettingKind::Databases => ordered::parse(value).map(|_| 0),
         SettingKind::Percentiles => percentiles::parse(value).map(|_| 0).map_err(str::to_owned),
         SettingKind::Choice(words) => {
             let at = words.iter().position(|word| word.eq_ignore_ascii_case(value));

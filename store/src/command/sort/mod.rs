@@ -10,8 +10,8 @@
 mod options;
 mod pattern;
 
-use super::rights::reads_all_keys;
-use super::{Call, Command, CommandError, CommandResult, EventClass, Flags, resolve};
+use super::rights::allows_all_keys;
+use super::{Call, Command, CommandError, CommandResult, EventClass, Flags};
 use crate::resp::parse_double;
 use crate::value::{CompactLimits, End, List, Value, ValueRef};
 use options::Options;
@@ -58,7 +58,7 @@ fn check_patterns(call: &mut Call<'_, '_>, options: &Options<'_>) -> Result<(), 
         _ if !options.gets.is_empty() => "GET",
         _ => return Ok(()),
     };
-    if resolve(call.args).is_ok_and(|command| reads_all_keys(command, call.args, call.session)) {
+    if allows_all_keys(call.args, call.session, false) {
         return Ok(());
     }
     Err(CommandError::new(format!("ERR {option} option of SORT denied due to insufficient ACL permissions.")))

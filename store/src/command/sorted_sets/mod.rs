@@ -21,6 +21,8 @@ mod table;
 pub(super) use add::{AddOptions, add_members};
 pub(super) use table::COMMANDS;
 
+pub(super) use span::NameEnd;
+
 use super::{Call, CommandError};
 use crate::resp::{Protocol, Reply};
 use crate::value::{SortedSet, ValueRef};

@@ -33,7 +33,7 @@ pub(super) struct ScoreEnd {
 
 /// An end of an interval of names.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum NameEnd<'a> {
+pub(in super::super) enum NameEnd<'a> {
     /// Before all names.
     Least,
     /// After all names.
@@ -76,6 +76,14 @@ impl<'a> NameEnd<'a> {
         }
     }
 
+    /// Reads both ends of an interval.
+    pub(in super::super) fn parse_both(min: &'a [u8], max: &'a [u8]) -> Result<(Self, Self), CommandError> {
+        match (Self::parse(min), Self::parse(max)) {
+            (Some(min), Some(max)) => Ok((min, max)),
+            _ => Err(CommandError::fixed("ERR min or max not valid string range item")),
+        }
+    }
+
     /// Returns true if a name is before an interval that begins here.
     fn is_after(self, name: &[u8]) -> bool {
         match self {
@@ -109,10 +117,7 @@ impl<'a> Span<'a> {
                 (Some(min), Some(max)) => Ok(Self::Score(min, max)),
                 _ => Err(CommandError::fixed("ERR min or max is not a float")),
             },
-            Axis::Name => match (NameEnd::parse(min), NameEnd::parse(max)) {
-                (Some(min), Some(max)) => Ok(Self::Name(min, max)),
-                _ => Err(CommandError::fixed("ERR min or max not valid string range item")),
-            },
+            Axis::Name => NameEnd::parse_both(min, max).map(|(min, max)| Self::Name(min, max)),
         }
     }
 

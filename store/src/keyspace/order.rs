@@ -1,0 +1,433 @@
+//! The keys of one database in one shard, in the order of their bytes: a B-tree that counts.
+//!
+//! There is one in each shard, and a range is merged from all of them, in place of one tree for all
+//! keys beside the shards. A key is added and removed by the task that holds its shard anyway, so
+//! the order needs no synchronization and is never behind or ahead of the keys: a range, whose task
+//! holds all shards, is of one moment. A tree of its own would be entered by each insertion of each
+//! worker, and a range could not be of one moment with the values beside it. The price is a search
+//! in each shard for each range, however short.
+//!
+//! An order shares the blocks of the entries for their keys, and has no copies of them. An inner
+//! node has between two children a separator, the shortest bytes that tell their keys apart, and
+//! for each child its number of keys; so a search looks at few blocks, and a rank at few nodes.
+
+use super::block::SharedKey;
+use super::leaf::{KeyLeaf, MAX_WIDTH, common_len};
+use smallvec::SmallVec;
+use std::mem;
+
+/// A node with fewer keys or children merges with a neighbour, if that has room.
+const MIN_WIDTH: usize = MAX_WIDTH / 4;
+
+/// The bytes that an order takes for a key: the mean of keys that come in any order, measured.
+pub(super) const BYTES_PER_KEY: usize = 20;
+
+/// A place between keys: ranges begin and end there.
+#[derive(Clone, Copy, Debug)]
+pub enum KeyCut<'a> {
+    /// Before all keys.
+    Start,
+    /// Before this key, whether or not it is there.
+    Before(&'a [u8]),
+    /// Behind it.
+    After(&'a [u8]),
+    /// Behind all keys.
+    End,
+}
+
+/// The keys of a table in ascending order.
+#[derive(Debug, Default)]
+pub(super) struct KeyOrder {
+    root: OrderNode,
+    len: usize,
+}
+
+#[derive(Debug)]
+enum OrderNode {
+    Leaf(KeyLeaf),
+    Inner(Vec<OrderBranch>),
+}
+
+#[derive(Debug)]
+struct OrderBranch {
+    /// No key here is before it, and all keys of the branch to the left are. That of the first
+    /// branch is not used.
+    separator: SmallVec<[u8; 24]>,
+    /// The number of keys.
+    len: usize,
+    node: Box<OrderNode>,
+}
+
+impl KeyCut<'_> {
+    /// Returns what is compared to compare two cuts.
+    fn parts(&self) -> (u8, &[u8], bool) {
+        match self {
+            Self::Start => (0, b"", false),
+            Self::Before(key) => (1, key, false),
+            Self::After(key) => (1, key, true),
+            Self::End => (2, b"", false),
+        }
+    }
+
+    /// Returns true if no key is between the start and this.
+    pub fn is_before(&self, other: &KeyCut<'_>) -> bool {
+        self.parts() < other.parts()
+    }
+
+    /// Returns true if a key is before it.
+    pub fn is_after(&self, key: &[u8]) -> bool {
+        KeyCut::Before(key).is_before(self)
+    }
+}
+
+impl KeyOrder {
+    /// Inserts a key that is not there.
+    pub(super) fn insert(&mut self, key: SharedKey) {
+        self.len += 1;
+        if let Some(right) = self.root.insert(key) {
+            let left = Box::new(mem::take(&mut self.root));
+            let left = OrderBranch { separator: SmallVec::new(), len: self.len - right.len, node: left };
+            self.root = OrderNode::Inner(vec![left, right]);
+        }
+    }
+
+    /// Takes another block for the same key.
+    pub(super) fn replace(&mut self, key: SharedKey) {
+        let mut node = &mut self.root;
+        while let OrderNode::Inner(branches) = node {
+            let at = branch_of(branches, key.get());
+            node = &mut branches[at].node;
+        }
+        if let OrderNode::Leaf(leaf) = node {
+            let is_there = leaf.replace(key);
+            debug_assert!(is_there, "the order has all keys of the table");
+        }
+    }
+
+    /// Removes a key.
+    pub(super) fn remove(&mut self, key: &[u8]) {
+        let removed = self.root.remove(key);
+        debug_assert!(removed.is_some(), "the order has all keys of the table");
+        self.len -= usize::from(removed.is_some());
+        while let OrderNode::Inner(branches) = &mut self.root
+            && branches.len() == 1
+            && let Some(only) = branches.pop()
+        {
+            self.root = *only.node;
+        }
+    }
+
+    /// Returns the number of keys before a cut.
+    pub(super) fn rank(&self, cut: KeyCut<'_>) -> usize {
+        let (key, includes) = match cut {
+            KeyCut::Start => return 0,
+            KeyCut::End => return self.len,
+            KeyCut::Before(key) => (key, false),
+            KeyCut::After(key) => (key, true),
+        };
+        let (mut node, mut rank) = (&self.root, 0);
+        loop {
+            match node {
+                OrderNode::Leaf(leaf) => return rank + leaf.position(key, includes),
+                OrderNode::Inner(branches) => {
+                    let at = branch_of(branches, key);
+                    rank += branches[..at].iter().map(|branch| branch.len).sum::<usize>();
+                    node = &branches[at].node;
+                }
+            }
+        }
+    }
+
+    /// Iterates over the keys between two cuts.
+    pub(super) fn between(&self, from: KeyCut<'_>, to: KeyCut<'_>, is_reverse: bool) -> KeyRun<'_> {
+        let (next, end) = (self.rank(from), self.rank(to));
+        KeyRun { order: self, next, end, leaf: &[], is_reverse }
+    }
+
+    /// Returns the leaf that has the key of a rank, and its position there.
+    fn leaf_of(&self, mut rank: usize) -> (&[SharedKey], usize) {
+        let mut node = &self.root;
+        loop {
+            match node {
+                OrderNode::Leaf(leaf) => return (leaf.keys(), rank),
+                OrderNode::Inner(branches) => {
+                    let mut rest = branches.iter();
+                    let branch = rest.find(|branch| {
+                        let is_here = rank < branch.len;
+                        rank -= if is_here { 0 } else { branch.len };
+                        is_here
+                    });
+                    node = &branch.expect("the rank is below the number of keys").node;
+                }
+            }
+        }
+    }
+}
+
+impl Extend<SharedKey> for KeyOrder {
+    fn extend<I: IntoIterator<Item = SharedKey>>(&mut self, keys: I) {
+        keys.into_iter().for_each(|key| self.insert(key));
+    }
+}
+
+impl Default for OrderNode {
+    fn default() -> Self {
+        Self::Leaf(KeyLeaf::default())
+    }
+}
+
+impl OrderNode {
+    /// Returns the number of keys or branches.
+    fn width(&self) -> usize {
+        match self {
+            Self::Leaf(leaf) => leaf.keys().len(),
+            Self::Inner(branches) => branches.len(),
+        }
+    }
+
+    /// Inserts a key. If the node is too wide then, it is cut in two: returns the second one.
+    fn insert(&mut self, key: SharedKey) -> Option<OrderBranch> {
+        match self {
+            Self::Leaf(leaf) => {
+                let at = leaf.insert(key);
+                let width = leaf.keys().len();
+                // Keys that come in ascending order fill the leaves.
+                let middle = if at + 1 == width { at } else { width / 2 };
+                (width > MAX_WIDTH).then(|| OrderBranch::new(leaf, middle))
+            }
+            Self::Inner(branches) => {
+                let at = branch_of(branches, key.get());
+                let branch = &mut branches[at];
+                branch.len += 1;
+                let right = branch.node.insert(key)?;
+                branch.len -= right.len;
+                branches.insert(at + 1, right);
+                (branches.len() > MAX_WIDTH).then(|| {
+                    let mut right = branches.split_off(MAX_WIDTH / 2);
+                    let separator = mem::take(&mut right[0].separator);
+                    let len = right.iter().map(|branch| branch.len).sum();
+                    OrderBranch { separator, len, node: Box::new(Self::Inner(right)) }
+                })
+            }
+        }
+    }
+
+    fn remove(&mut self, key: &[u8]) -> Option<SharedKey> {
+        match self {
+            Self::Leaf(leaf) => leaf.remove(key),
+            Self::Inner(branches) => {
+                let at = branch_of(branches, key);
+                let branch = &mut branches[at];
+                let removed = branch.node.remove(key)?;
+                branch.len -= 1;
+                if branch.node.width() < MIN_WIDTH {
+                    merge(branches, at);
+                }
+                Some(removed)
+            }
+        }
+    }
+}
+
+impl OrderBranch {
+    /// Cuts off the keys of a leaf from a position on.
+    fn new(leaf: &mut KeyLeaf, at: usize) -> Self {
+        let right = leaf.split_off(at);
+        let (last, first) = (leaf.keys()[at - 1].get(), right.keys()[0].get());
+        let separator = first[..=common_len(last, first)].into();
+        Self { separator, len: right.keys().len(), node: Box::new(OrderNode::Leaf(right)) }
+    }
+}
+
+/// Returns the branch in which a key is, or would be.
+fn branch_of(branches: &[OrderBranch], key: &[u8]) -> usize {
+    branches[1..].partition_point(|branch| *branch.separator <= *key)
+}
+
+/// Merges a narrow branch with the one after or before it, if both fit into one.
+fn merge(branches: &mut Vec<OrderBranch>, at: usize) {
+    let fits = |left: &usize| {
+        let pair = branches.get(*left..*left + 2);
+        pair.is_some_and(|pair| pair[0].node.width() + pair[1].node.width() <= MAX_WIDTH)
+    };
+    let Some(left) = [Some(at), at.checked_sub(1)].into_iter().flatten().find(fits) else { return };
+    let right = branches.remove(left + 1);
+    let branch = &mut branches[left];
+    branch.len += right.len;
+    match (&mut *branch.node, *right.node) {
+        (OrderNode::Leaf(keys), OrderNode::Leaf(others)) => keys.append(others),
+        (OrderNode::Inner(own), OrderNode::Inner(mut others)) => {
+            others[0].separator = right.separator;
+            own.append(&mut others);
+        }
+        _ => unreachable!("leaves are of one depth"),
+    }
+}
+
+/// Iterates over the keys between two cuts.
+#[derive(Clone, Debug)]
+pub(super) struct KeyRun<'o> {
+    order: &'o KeyOrder,
+    /// The ranks for which no leaf was fetched.
+    next: usize,
+    end: usize,
+    /// What is left of the leaf that was.
+    leaf: &'o [SharedKey],
+    is_reverse: bool,
+}
+
+impl KeyRun<'_> {
+    /// Fetches the next leaf.
+    fn fetch(&mut self) {
+        if self.is_reverse {
+            let (leaf, at) = self.order.leaf_of(self.end - 1);
+            let count = (at + 1).min(self.end - self.next);
+            self.leaf = &leaf[at + 1 - count..=at];
+            self.end -= count;
+        } else {
+            let (leaf, at) = self.order.leaf_of(self.next);
+            let count = (leaf.len() - at).min(self.end - self.next);
+            self.leaf = &leaf[at..at + count];
+            self.next += count;
+        }
+    }
+}
+
+impl<'o> Iterator for KeyRun<'o> {
+    type Item = &'o [u8];
+
+    fn next(&mut self) -> Option<&'o [u8]> {
+        if self.leaf.is_empty() && self.next < self.end {
+            self.fetch();
+        }
+        let parts = if self.is_reverse { self.leaf.split_last() } else { self.leaf.split_first() };
+        let (key, rest) = parts?;
+        self.leaf = rest;
+        Some(key.get())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Entry;
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::ops::Bound;
+    use xtasking_testing::Random;
+
+    /// Keys of few different bytes, so that many begin alike and some are parts of others.
+    fn key(random: &mut Random) -> Vec<u8> {
+        let prefix: &[u8] =
+            [&b"a-prefix-that-is-longer-than-a-separator:"[..], b"b", b""][random.below(3) as usize];
+        let len = random.below(8);
+        let bytes = (0..len).map(|_| [0, b'a', b'b', 0xff][random.below(4) as usize]);
+        prefix.iter().copied().chain(bytes).collect()
+    }
+
+    fn cut<'k>(random: &mut Random, key: &'k [u8]) -> KeyCut<'k> {
+        match random.below(8) {
+            0 => KeyCut::Start,
+            1 => KeyCut::End,
+            2..5 => KeyCut::Before(key),
+            _ => KeyCut::After(key),
+        }
+    }
+
+    fn bounds<'k>(from: KeyCut<'k>, to: KeyCut<'k>) -> (Bound<&'k [u8]>, Bound<&'k [u8]>) {
+        let from = match from {
+            KeyCut::Before(key) => Bound::Included(key),
+            KeyCut::After(key) => Bound::Excluded(key),
+            KeyCut::Start | KeyCut::End => Bound::Unbounded,
+        };
+        let to = match to {
+            KeyCut::Before(key) => Bound::Excluded(key),
+            KeyCut::After(key) => Bound::Included(key),
+            KeyCut::Start | KeyCut::End => Bound::Unbounded,
+        };
+        (from, to)
+    }
+
+    /// Returns the depth, and checks the numbers of keys.
+    fn check(node: &OrderNode, len: usize) -> usize {
+        match node {
+            OrderNode::Leaf(leaf) => {
+                assert_eq!(leaf.keys().len(), len);
+                1
+            }
+            OrderNode::Inner(branches) => {
+                let depths: Vec<_> = branches.iter().map(|branch| check(&branch.node, branch.len)).collect();
+                assert!(depths.iter().all(|depth| *depth == depths[0]));
+                assert_eq!(branches.iter().map(|branch| branch.len).sum::<usize>(), len);
+                depths[0] + 1
+            }
+        }
+    }
+
+    #[test]
+    fn an_order_is_that_of_a_model() {
+        let mut deepest = 0;
+        for seed in 0..12 {
+            let mut random = Random(seed);
+            let (mut order, mut model) = (KeyOrder::default(), BTreeMap::<Vec<u8>, Entry>::new());
+            for step in 0..30_000 {
+                // First it grows, then it shrinks.
+                let grows = random.below(10) < if step < 20_000 { 7 } else { 2 };
+                let key = key(&mut random);
+                match model.get_mut(&key) {
+                    None if grows => {
+                        let entry = Entry::of_text(&key, b"value", None, 0);
+                        order.insert(entry.share_key().unwrap());
+                        model.insert(key, entry);
+                    }
+                    Some(entry) if grows => {
+                        entry.set_text(b"a value of another length");
+                        entry.share_key().into_iter().for_each(|key| order.replace(key));
+                    }
+                    Some(_) => {
+                        order.remove(&key);
+                        model.remove(&key);
+                    }
+                    None => {}
+                }
+                assert_eq!(order.len, model.len());
+                if step % 500 != 0 {
+                    continue;
+                }
+                deepest = deepest.max(check(&order.root, order.len));
+                let (one, two) = (self::key(&mut random), self::key(&mut random));
+                let (from, to) = (cut(&mut random, &one), cut(&mut random, &two));
+                let is_valid = from.is_before(&to);
+                let range = is_valid.then(|| model.range::<[u8], _>(bounds(from, to)));
+                let expected: Vec<&[u8]> = range.into_iter().flatten().map(|(key, _)| &key[..]).collect();
+                let found: Vec<_> = order.between(from, to, false).collect();
+                assert_eq!(found, expected, "seed {seed}, step {step}, {from:?}..{to:?}");
+                let mut reverse: Vec<_> = order.between(from, to, true).collect();
+                reverse.reverse();
+                assert_eq!(reverse, expected);
+                assert_eq!(order.rank(to).saturating_sub(order.rank(from)), expected.len());
+                let is_in = |key: &&&[u8]| !from.is_after(key) && to.is_after(key);
+                let all: Vec<_> = order.between(KeyCut::Start, KeyCut::End, false).collect();
+                assert_eq!(all.iter().filter(is_in).count(), expected.len());
+            }
+        }
+        assert!(deepest >= 3, "{deepest}");
+    }
+
+    #[test]
+    fn keys_in_ascending_order_fill_the_leaves() {
+        let entries: Vec<_> = (0..10_000)
+            .map(|number| Entry::of_text(format!("{number:06}").as_bytes(), b"", None, 0))
+            .collect();
+        let mut order = KeyOrder::default();
+        order.extend(entries.iter().filter_map(Entry::share_key));
+        let mut leaves = 0;
+        let mut nodes = vec![&order.root];
+        while let Some(node) = nodes.pop() {
+            match node {
+                OrderNode::Leaf(_) => leaves += 1,
+                OrderNode::Inner(branches) => nodes.extend(branches.iter().map(|branch| &*branch.node)),
+            }
+        }
+        assert_eq!(leaves, 10_000_usize.div_ceil(MAX_WIDTH));
+    }
+}

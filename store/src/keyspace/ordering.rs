@@ -1,0 +1,23 @@
+//! Databases get an order of their keys, and lose it.
+
+use super::Shard;
+
+impl Shard {
+    /// Returns for each database whether its keys are in order here.
+    pub(super) fn ordered(&self) -> Vec<bool> {
+        self.databases.iter().map(|database| database.table.order().is_some()).collect()
+    }
+
+    /// Makes the orders of the databases that are to have one, and drops those of others. Returns
+    /// by how many bytes the counted keys have grown.
+    pub(crate) fn set_ordered(&mut self, is_ordered: impl Fn(usize) -> bool) -> i64 {
+        let mut growth = 0;
+        for (number, database) in self.databases.iter_mut().enumerate() {
+            let table = &mut database.table;
+            let before = table.bytes_of_place();
+            table.set_ordered(is_ordered(number));
+            growth += (table.len() * table.bytes_of_place()) as i64 - (table.len() * before) as i64;
+        }
+        if self.is_counted { growth } else { 0 }
+    }
+}
