@@ -9,9 +9,11 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use xtasking::Runtime;
 use xtasking_store::Engine;
+use xtasking_store::engine::Builder;
 use xtasking_store::net::{ServeError, Service};
 use xtasking_testing::{eventually, watchdog};
 
@@ -46,11 +48,18 @@ impl Files {
     }
 
     fn start(&self, rt: &Runtime, settings: &[(&str, &str)]) -> Result<(Service, SocketAddr), ServeError> {
-        let builder = Engine::builder().shards(16).setting("dir", self.folder.to_str().unwrap());
+        self.start_with(Engine::builder(), rt, settings)
+    }
+
+    fn start_with(
+        &self,
+        builder: Builder,
+        rt: &Runtime,
+        settings: &[(&str, &str)],
+    ) -> Result<(Service, SocketAddr), ServeError> {
+        let builder = builder.shards(16).setting("dir", self.folder.to_str().unwrap());
         let builder = builder.setting("tls-cert-file", "server.crt").setting("tls-key-file", "server.key");
-        let set = |builder: xtasking_store::engine::Builder, (name, value): &(&str, &str)| {
-            builder.setting(*name, *value)
-        };
+        let set = |builder: Builder, (name, value): &(&str, &str)| builder.setting(*name, *value);
         let mut service = Service::start(settings.iter().fold(builder, set), rt);
         let address = service.listen_tls("127.0.0.1:0")?[0];
         Ok((service, address))
@@ -178,6 +187,30 @@ fn what_is_no_tls_is_closed() {
     _ = client.read_to_end(&mut rest);
     assert!(!rest.starts_with(b"+PONG"), "{rest:?}");
     eventually("the client is gone", || service.engine().server().clients.is_empty());
+}
+
+#[test]
+fn handshakes_that_do_not_end_are_closed() {
+    let _watched = watchdog();
+    let files = Files::new("handshake");
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    let now = Arc::new(AtomicU64::new(1_000_000));
+    let time = now.clone();
+    let builder = Engine::builder().clock(move || time.load(Ordering::Relaxed));
+    let (service, address) = files.start_with(builder, &rt, &[NO_CERTIFICATES]).unwrap();
+    let mut silent = TcpStream::connect(address).unwrap();
+    let mut client = files.connect(address, false);
+    let mut ping = || {
+        let mut reply = [0; 7];
+        client.write_all(b"PING\r\n").unwrap();
+        client.read_exact(&mut reply).unwrap();
+        assert_eq!(&reply, b"+PONG\r\n");
+    };
+    ping();
+    assert_eq!(service.engine().server().clients.len(), 2, "both were accepted in order");
+    now.fetch_add(10_001, Ordering::Relaxed);
+    assert_eq!(silent.read(&mut [0; 64]).unwrap_or(0), 0, "it is closed");
+    ping();
 }
 
 #[test]
