@@ -209,7 +209,8 @@ fn handshakes_that_do_not_end_are_closed() {
     ping();
     assert_eq!(service.engine().server().clients.len(), 2, "both were accepted in order");
     now.fetch_add(10_001, Ordering::Relaxed);
-    assert_eq!(silent.read(&mut [0; 64]).unwrap_or(0), 0, "it is closed");
+    // An alert at most comes before the end.
+    silent.read_to_end(&mut Vec::new()).unwrap();
     ping();
 }
 
