@@ -284,6 +284,9 @@ fn users_come_from_the_settings() {
     assert_eq!(run(&mut client, "AUTH u x"), "+OK");
     assert_eq!(run(&mut client, "GET ab"), "$-1");
     assert_eq!(run(&mut client, "AUTH secret"), "+OK");
+    for line in ["ACL LOAD", "ACL SAVE"] {
+        assert!(run(&mut client, line).contains("with the setting aclfile"), "there is no file");
+    }
     for (lines, why) in [
         (vec!["u", "u"], "user, line 2: Duplicate user found"),
         (vec!["default on", "default on"], "Duplicate user found"),

@@ -18,6 +18,8 @@ pub(crate) struct Acl {
     accounts: Mutex<Accounts>,
     /// Also among the accounts. It is never removed.
     default: Arc<Account>,
+    /// The password of the setting `requirepass` that was applied last. Locked before the accounts.
+    password: Mutex<String>,
     /// Held while a file is written: files come one after the other, the last one with the users
     /// of the last request.
     saving: Mutex<()>,
@@ -42,7 +44,13 @@ impl Default for Acl {
     fn default() -> Self {
         let default = Account::new(DEFAULT, User::default_user());
         let accounts = Mutex::new(BTreeMap::from([(default.name().clone(), default.clone())]));
-        Self { accounts, default, saving: Mutex::default(), denials: Denials::default() }
+        Self {
+            accounts,
+            default,
+            password: Mutex::default(),
+            saving: Mutex::default(),
+            denials: Denials::default(),
+        }
     }
 }
 
@@ -101,13 +109,25 @@ impl Acl {
         self.default.user().accepts_any_password()
     }
 
-    /// Sets the password of the default user to that of the setting `requirepass`. The setting is
-    /// read while no other call is under way: so an older text is never applied last.
+    fn lock_password(&self) -> MutexGuard<'_, String> {
+        // Nothing panics inside.
+        self.password.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the password of the default user to that of the setting `requirepass`. No password is
+    /// set only if there was one before: otherwise the user may have got others since. The setting
+    /// is read while no other call is under way: so an older text is never applied last.
     pub(crate) fn require_password(&self, setting: impl FnOnce() -> String) {
+        let mut last = self.lock_password();
+        let password = setting();
+        if password.is_empty() && last.is_empty() {
+            return;
+        }
         let _accounts = self.lock();
         let mut user = User::clone(&self.default.user());
-        user.set_only_password(&setting());
+        user.set_only_password(&password);
         self.default.set(user);
+        *last = password;
     }
 
     /// Finds the account for a name and a password, and passes it to `enter`. A user is removed
@@ -207,10 +227,12 @@ impl Acl {
     /// others lose all rights. If no default user is among the new ones, it is as at the start: it
     /// has the password of the setting `requirepass`.
     pub(crate) fn replace(&self, mut users: BTreeMap<Vec<u8>, User>, setting: impl FnOnce() -> String) {
+        let mut last = self.lock_password();
         let mut accounts = self.lock();
         let default = users.remove(DEFAULT).unwrap_or_else(|| {
             let mut user = User::default_user();
-            user.set_only_password(&setting());
+            *last = setting();
+            user.set_only_password(&last);
             user
         });
         let others = users.into_iter().map(|(name, user)| Account::new(&name, user));
@@ -295,7 +317,7 @@ mod tests {
     fn the_setting_is_read_while_no_other_is_applied() {
         let acl = Acl::default();
         let setting = |acl: &Acl| {
-            assert!(acl.accounts.try_lock().is_err(), "another text could be applied in between");
+            assert!(acl.password.try_lock().is_err(), "another text could be applied in between");
             "secret".to_owned()
         };
         acl.require_password(|| setting(&acl));
