@@ -189,6 +189,29 @@ fn what_is_no_tls_is_closed() {
     eventually("the client is gone", || service.engine().server().clients.is_empty());
 }
 
+/// What a read receives at most is less than what has come: it goes on without another event.
+#[test]
+fn records_with_little_in_them_are_read_to_the_end() {
+    let _watched = watchdog();
+    let files = Files::new("records");
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    let (_service, address) = files.start(&rt, &[NO_CERTIFICATES]).unwrap();
+    let mut client = files.connect(address, false);
+    let mut reply = [0; 7];
+    client.write_all(b"PING\r\n").unwrap();
+    client.read_exact(&mut reply).unwrap();
+    let value = "x".repeat(30_000);
+    let mut records = Vec::new();
+    for byte in format!("*2\r\n$4\r\nECHO\r\n${}\r\n{value}\r\n", value.len()).bytes() {
+        client.conn.writer().write_all(&[byte]).unwrap();
+        client.conn.write_tls(&mut records).unwrap();
+    }
+    client.sock.write_all(&records).unwrap();
+    let mut echoed = vec![0; value.len() + 10];
+    client.read_exact(&mut echoed).unwrap();
+    assert_eq!(echoed, format!("${}\r\n{value}\r\n", value.len()).as_bytes());
+}
+
 #[test]
 fn handshakes_that_do_not_end_are_closed() {
     let _watched = watchdog();
