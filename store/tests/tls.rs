@@ -8,8 +8,8 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use xtasking::Runtime;
 use xtasking_store::Engine;
@@ -200,13 +200,23 @@ fn records_with_little_in_them_are_read_to_the_end() {
     let mut reply = [0; 7];
     client.write_all(b"PING\r\n").unwrap();
     client.read_exact(&mut reply).unwrap();
-    let value = "x".repeat(30_000);
+    // Less than the window of the connection, and more than one read takes.
+    let value = "x".repeat(2_500);
     let mut records = Vec::new();
     for byte in format!("*2\r\n$4\r\nECHO\r\n${}\r\n{value}\r\n", value.len()).bytes() {
         client.conn.writer().write_all(&[byte]).unwrap();
         client.conn.write_tls(&mut records).unwrap();
     }
+    // All has come before anything is read.
+    let (began, begin) = mpsc::channel();
+    let (sent, wait) = mpsc::channel();
+    _ = rt.task(()).spawn(move |(), _| {
+        began.send(()).unwrap();
+        wait.recv().unwrap()
+    });
+    begin.recv().unwrap();
     client.sock.write_all(&records).unwrap();
+    sent.send(()).unwrap();
     let mut echoed = vec![0; value.len() + 10];
     client.read_exact(&mut echoed).unwrap();
     assert_eq!(echoed, format!("${}\r\n{value}\r\n", value.len()).as_bytes());

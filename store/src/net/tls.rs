@@ -15,9 +15,8 @@ use xtasking::{Object, Plain};
 /// The most bytes that are encrypted before they are sent.
 const MOST_AT_ONCE: usize = 32 << 10;
 
-/// How often a read receives, at most: records need not have any data. Each time takes some 4 KiB,
-/// so that a read of the largest buffer is seldom cut.
-const MOST_RECEIVES: usize = 32;
+/// How often a read receives, at most: records need not have any data. Each time takes some 4 KiB.
+const MOST_RECEIVES: usize = 8;
 
 /// A stream to a client that speaks TLS. The handshake is part of the first reads.
 pub(super) struct TlsStream<T: Read + Write = TcpStream> {
