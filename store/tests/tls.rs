@@ -217,9 +217,10 @@ fn records_with_little_in_them_are_read_to_the_end() {
     begin.recv().unwrap();
     client.sock.write_all(&records).unwrap();
     sent.send(()).unwrap();
-    let mut echoed = vec![0; value.len() + 10];
+    let expected = format!("${}\r\n{value}\r\n", value.len());
+    let mut echoed = vec![0; expected.len()];
     client.read_exact(&mut echoed).unwrap();
-    assert_eq!(echoed, format!("${}\r\n{value}\r\n", value.len()).as_bytes());
+    assert_eq!(echoed, expected.as_bytes());
 }
 
 #[test]
