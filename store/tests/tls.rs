@@ -210,9 +210,9 @@ fn records_with_little_in_them_are_read_to_the_end() {
     // All has come before anything is read.
     let (began, begin) = mpsc::channel();
     let (sent, wait) = mpsc::channel();
-    _ = rt.task(()).spawn(move |(), _| {
+    rt.task(()).spawn(move |(), _| {
         began.send(()).unwrap();
-        wait.recv().unwrap()
+        wait.recv().unwrap();
     });
     begin.recv().unwrap();
     client.sock.write_all(&records).unwrap();
