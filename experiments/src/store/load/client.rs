@@ -1,0 +1,195 @@
+//! The event loop: closed loop, and loading.
+
+use super::connection::{Connection, failed};
+use super::dialect::{Dialect, Part, Protocol};
+use super::kind::{Popularity, RequestKind};
+use super::oracle::Oracle;
+use super::records::Values;
+use super::source::Source;
+use mio::{Events, Interest, Poll, Token};
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+use xtasking_harness::failure::Wrong;
+use xtasking_harness::random::Random;
+
+/// What all servers are loaded with.
+#[derive(Clone, Copy)]
+pub(in crate::store) struct Load {
+    pub keys: u64,
+    pub value_size: usize,
+    pub connections: usize,
+    pub popularity: Popularity,
+    pub seed: u64,
+}
+
+/// Connections to a server, with what is known of its records.
+pub(in crate::store) struct Client {
+    pub(super) load: Load,
+    pub(super) connections: Vec<Connection>,
+    pub(super) oracle: Oracle,
+    pub(super) dialect: Dialect,
+    poll: Poll,
+    events: Events,
+    /// The number of turns: each has random numbers of its own.
+    turns: u64,
+}
+
+/// The requests of a turn, and how long they took.
+pub(in crate::store) struct Work {
+    pub requests: u64,
+    pub time: Duration,
+}
+
+/// Records that a connection sends at once while they are loaded.
+const LOADED_AT_ONCE: u64 = 256;
+/// A server that answers nothing for this long is taken to hang.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl Client {
+    /// Connects, and writes all records.
+    ///
+    /// # Errors
+    ///
+    /// If a connection fails, or a reply is wrong.
+    pub fn load(address: SocketAddr, protocol: Protocol, load: Load) -> Result<Self, Wrong> {
+        let mut client = Self::connect(address, protocol, load).map_err(|error| failed(&error))?;
+        let mut loaded = 0;
+        client.keep_busy(|connection, dialect, oracle| {
+            let chunk = loaded..load.keys.min(loaded + LOADED_AT_ONCE);
+            loaded = chunk.end;
+            let out = connection.outgoing();
+            for record in chunk.clone() {
+                dialect.write(record, 0, oracle.values, out.bytes);
+                out.parts.extend([Part::Stored, Part::Answered { due: 0 }]);
+            }
+            !chunk.is_empty()
+        })?;
+        Ok(client)
+    }
+
+    fn connect(address: SocketAddr, protocol: Protocol, load: Load) -> io::Result<Self> {
+        let poll = Poll::new()?;
+        let mut connections = Vec::with_capacity(load.connections);
+        for number in 0..load.connections {
+            let mut connection = Connection::open(number as u32, address)?;
+            let interest = Interest::READABLE | Interest::WRITABLE;
+            poll.registry().register(&mut connection.stream, Token(number), interest)?;
+            connections.push(connection);
+        }
+        let values = Values { size: load.value_size, seed: load.seed };
+        Ok(Self {
+            load,
+            connections,
+            oracle: Oracle::new(load.keys, values),
+            dialect: Dialect::new(protocol, load.value_size),
+            poll,
+            events: Events::with_capacity(1024),
+            turns: 0,
+        })
+    }
+
+    /// Keeps all connections busy for a time: each sends a pipeline of requests as soon as all
+    /// those before are answered.
+    ///
+    /// # Errors
+    ///
+    /// If a connection fails, or a reply is wrong.
+    pub fn closed_loop(
+        &mut self,
+        kind: &RequestKind,
+        pipeline: usize,
+        time: Duration,
+    ) -> Result<Work, Wrong> {
+        let mut source = self.source(kind);
+        let began = Instant::now();
+        let requests = self.keep_busy(|connection, dialect, oracle| {
+            if began.elapsed() >= time {
+                return false;
+            }
+            let mut out = connection.outgoing();
+            for _ in 0..pipeline {
+                source.request(0, dialect, oracle, &mut out);
+            }
+            true
+        })?;
+        Ok(Work { requests, time: began.elapsed() })
+    }
+
+    /// Returns requests of a kind, others in each turn.
+    pub(super) fn source(&mut self, kind: &RequestKind) -> Source {
+        self.turns += 1;
+        let random = Random::new(self.load.seed, &[self.turns]);
+        // Inserted records have no place in the distributions over those that were loaded.
+        Source::new(kind, self.load.popularity, self.load.keys, random)
+    }
+
+    /// Lets each connection send what `fill` appends, as soon as all requests before are answered,
+    /// until it appends nothing and returns false. Returns the number of requests.
+    fn keep_busy(
+        &mut self,
+        mut fill: impl FnMut(&mut Connection, &Dialect, &mut Oracle) -> bool,
+    ) -> Result<u64, Wrong> {
+        let (mut busy, mut answered) = (0, 0);
+        for connection in &mut self.connections {
+            if fill(connection, &self.dialect, &mut self.oracle) {
+                connection.flush()?;
+                busy += 1;
+            }
+        }
+        while busy > 0 {
+            self.wait(PATIENCE)?;
+            for event in &self.events {
+                let connection = &mut self.connections[event.token().0];
+                if event.is_writable() {
+                    connection.flush()?;
+                }
+                if event.is_readable() && connection.is_busy() {
+                    connection.receive(&self.dialect, &mut self.oracle, |_| answered += 1)?;
+                    if !connection.is_busy() {
+                        match fill(connection, &self.dialect, &mut self.oracle) {
+                            true => connection.flush()?,
+                            false => busy -= 1,
+                        }
+                    }
+                }
+            }
+        }
+        Ok(answered)
+    }
+
+    /// Waits for events.
+    ///
+    /// # Errors
+    ///
+    /// If there are none for as long as a server may take.
+    fn wait(&mut self, most: Duration) -> Result<(), Wrong> {
+        self.look(most)?;
+        if self.events.is_empty() {
+            return Err(Wrong::new(format!("the server has answered nothing for {most:?}")));
+        }
+        Ok(())
+    }
+
+    /// Looks for events, and waits for them at most for a time.
+    pub(super) fn look(&mut self, most: Duration) -> Result<(), Wrong> {
+        match self.poll.poll(&mut self.events, Some(most)) {
+            Err(error) if error.kind() != ErrorKind::Interrupted => Err(failed(&error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Handles the events that were found. `answered` gets when each answered request was due.
+    pub(super) fn handle(&mut self, mut answered: impl FnMut(u64)) -> Result<(), Wrong> {
+        for event in &self.events {
+            let connection = &mut self.connections[event.token().0];
+            if event.is_writable() {
+                connection.flush()?;
+            }
+            if event.is_readable() && connection.is_busy() {
+                connection.receive(&self.dialect, &mut self.oracle, &mut answered)?;
+            }
+        }
+        Ok(())
+    }
+}
