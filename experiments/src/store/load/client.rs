@@ -44,7 +44,7 @@ pub(in crate::store) struct Work {
 /// Records that a connection sends at once while they are loaded.
 const LOADED_AT_ONCE: u64 = 256;
 /// A server that answers nothing for this long is taken to hang.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Client {
     /// Connects, and writes all records.
@@ -138,49 +138,41 @@ impl Client {
             }
         }
         while busy > 0 {
-            self.wait(PATIENCE)?;
-            for event in &self.events {
-                let connection = &mut self.connections[event.token().0];
-                if event.is_writable() {
-                    connection.flush()?;
-                }
-                if event.is_readable() && connection.is_busy() {
-                    connection.receive(&self.dialect, &mut self.oracle, |_| answered += 1)?;
-                    if !connection.is_busy() {
-                        match fill(connection, &self.dialect, &mut self.oracle) {
-                            true => connection.flush()?,
-                            false => busy -= 1,
-                        }
-                    }
-                }
+            self.look(PATIENCE)?;
+            if self.events.is_empty() {
+                return Err(silent());
             }
+            self.handle(
+                |_| answered += 1,
+                |connection, dialect, oracle| {
+                    if fill(connection, dialect, oracle) {
+                        return connection.flush();
+                    }
+                    busy -= 1;
+                    Ok(())
+                },
+            )?;
         }
         Ok(answered)
     }
 
-    /// Waits for events.
-    ///
-    /// # Errors
-    ///
-    /// If there are none for as long as a server may take.
-    fn wait(&mut self, most: Duration) -> Result<(), Wrong> {
-        self.look(most)?;
-        if self.events.is_empty() {
-            return Err(Wrong::new(format!("the server has answered nothing for {most:?}")));
-        }
-        Ok(())
-    }
-
     /// Looks for events, and waits for them at most for a time.
     pub(super) fn look(&mut self, most: Duration) -> Result<(), Wrong> {
-        match self.poll.poll(&mut self.events, Some(most)) {
-            Err(error) if error.kind() != ErrorKind::Interrupted => Err(failed(&error)),
-            _ => Ok(()),
+        loop {
+            match self.poll.poll(&mut self.events, Some(most)) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                looked => return looked.map_err(|error| failed(&error)),
+            }
         }
     }
 
-    /// Handles the events that were found. `answered` gets when each answered request was due.
-    pub(super) fn handle(&mut self, mut answered: impl FnMut(u64)) -> Result<(), Wrong> {
+    /// Handles the events that were found. `answered` gets when each answered request was due, and
+    /// `at_rest` each connection whose last reply has come.
+    pub(super) fn handle(
+        &mut self,
+        mut answered: impl FnMut(u64),
+        mut at_rest: impl FnMut(&mut Connection, &Dialect, &mut Oracle) -> Result<(), Wrong>,
+    ) -> Result<(), Wrong> {
         for event in &self.events {
             let connection = &mut self.connections[event.token().0];
             if event.is_writable() {
@@ -188,8 +180,16 @@ impl Client {
             }
             if event.is_readable() && connection.is_busy() {
                 connection.receive(&self.dialect, &mut self.oracle, &mut answered)?;
+                if !connection.is_busy() {
+                    at_rest(connection, &self.dialect, &mut self.oracle)?;
+                }
             }
         }
         Ok(())
     }
+}
+
+/// The failure of a server that is taken to hang.
+pub(super) fn silent() -> Wrong {
+    Wrong::new(format!("the server has answered nothing for {PATIENCE:?}"))
 }

@@ -4,7 +4,7 @@
 //! The latency of a request counts from the moment at which it was due. So a request that is sent
 //! late, because the server or this program was slow, counts as slow.
 
-use super::client::{Client, Work};
+use super::client::{Client, PATIENCE, Work, silent};
 use super::kind::RequestKind;
 use hdrhistogram::Histogram;
 use std::time::{Duration, Instant};
@@ -20,8 +20,6 @@ pub(in crate::store) struct OpenLoop<'a> {
 
 /// The system waits in whole milliseconds: what is due sooner is awaited without sleep.
 const SHORT: Duration = Duration::from_millis(2);
-/// Without an answer for this long after the last request, the server is taken to hang.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The longest latency that is told from others, in nanoseconds.
 const LONGEST: u64 = 600_000_000_000;
@@ -71,14 +69,15 @@ impl OpenLoop<'_> {
             let next = Duration::from_nanos(due as u64).saturating_sub(began.elapsed());
             client.look(if is_over { SHORT } else { next.saturating_sub(SHORT) })?;
             let answers = answered;
-            client.handle(|due| {
+            let record = |due| {
                 answered += 1;
                 latencies.saturating_record((began.elapsed().as_nanos() as u64).saturating_sub(due));
-            })?;
+            };
+            client.handle(record, |_, _, _| Ok(()))?;
             if answered > answers || answered == sent {
                 last_answer = began.elapsed();
             } else if began.elapsed() > last_answer + PATIENCE {
-                return Err(Wrong::new(format!("the server has answered nothing for {PATIENCE:?}")));
+                return Err(silent());
             }
         }
         Ok((Work { requests: answered, time: began.elapsed() }, latencies))
