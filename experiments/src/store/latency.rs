@@ -1,7 +1,7 @@
 //! Latency in open loop: options checked and completed, turns and conclusion.
 
 use super::load::{OpenLoop, RequestKind, micros};
-use super::options::OpenLoopOptions;
+use super::options::LatencyOptions;
 use super::stage::{Stage, pairs, turn_length};
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -24,7 +24,7 @@ const COLUMNS: &[&str] = &["p50", "p99.9", "max"];
 
 impl Latency {
     /// Checks and completes the options.
-    pub(super) fn new(options: &OpenLoopOptions) -> Result<Self, Failure> {
+    pub(super) fn new(options: &LatencyOptions) -> Result<Self, Failure> {
         let time = turn_length(options.time, 1000, &options.common)?;
         for &rate in &options.rate {
             check_range("--rate", rate, &RATES, "requests a second")?;

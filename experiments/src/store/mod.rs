@@ -31,7 +31,7 @@ mod stage;
 
 pub use load::{Popularity, RequestKind};
 pub use options::{
-    Fsync, OpenLoopOptions, Part, RestartOptions, SnapshotOptions, StageOptions, StoreOptions,
+    Fsync, LatencyOptions, RestartOptions, SnapshotOptions, StageOptions, StoreOptions, StorePart,
 };
 pub use programs::Running;
 pub use serve::{ServeStore, serve};
@@ -46,9 +46,9 @@ use xtasking_harness::failure::Failure;
 /// If an option cannot be satisfied, a server cannot be started, or a reply is wrong.
 pub fn run(options: &StoreOptions) -> Result<(), Failure> {
     match &options.part {
-        Some(Part::OpenLoop(options)) => latency::Latency::new(options)?.carry_out(&options.common),
-        Some(Part::Restart(options)) => restart::Restart::new(options)?.carry_out(&options.common),
-        Some(Part::Snapshot(options)) => snapshot::Snapshot::new(options)?.carry_out(&options.common),
+        Some(StorePart::OpenLoop(options)) => latency::Latency::new(options)?.carry_out(&options.common),
+        Some(StorePart::Restart(options)) => restart::Restart::new(options)?.carry_out(&options.common),
+        Some(StorePart::Snapshot(options)) => snapshot::Snapshot::new(options)?.carry_out(&options.common),
         None => experiment::Experiment::new(options)?.carry_out(&options.common),
     }
 }

@@ -20,7 +20,7 @@ use xtasking_harness::lineup::help;
 pub struct StoreOptions {
     /// The part of the experiment to run instead.
     #[command(subcommand)]
-    pub part: Option<Part>,
+    pub part: Option<StorePart>,
 
     /// How many requests a connection sends at once
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,16,128")]
@@ -46,8 +46,8 @@ pub struct StoreOptions {
 /// Parts of the experiment with measurements of their own.
 #[derive(Clone, Debug, Subcommand)]
 #[allow(missing_docs, reason = "the help text of a part is that of its options")]
-pub enum Part {
-    OpenLoop(OpenLoopOptions),
+pub enum StorePart {
+    OpenLoop(LatencyOptions),
     Restart(RestartOptions),
     Snapshot(SnapshotOptions),
 }
@@ -102,9 +102,10 @@ pub enum Fsync {
 /// sent then. The default number of workers is 1.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = help(&programs::ALL, &[]))]
-pub struct OpenLoopOptions {
+pub struct LatencyOptions {
     /// Requests a second
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_count, default_value = "10k,50k")]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_count)]
+    #[arg(default_value = "10k,50k")]
     pub rate: Vec<u64>,
 
     /// The requests: get, set, mget:N, mset:N, or YCSB's workloads a, b, c, d, f

@@ -49,7 +49,8 @@ impl Snapshot {
     }
 }
 
-/// Measures before a snapshot for a time, or beside it. Returns the 99th percentile and the details.
+/// Measures before a snapshot for a time, or beside it. Returns the 99th percentile and the
+/// details.
 fn measure_turn(
     loaded: &mut Loaded,
     load: &OpenLoop,

@@ -1,7 +1,7 @@
 //! The servers of a run: started and loaded once for each number of workers, and then measured in
 //! turns.
 
-use super::load::{Client, Load, RequestKind};
+use super::load::{Client, Load, Popularity, RequestKind};
 use super::options::{Fsync, StageOptions};
 use super::programs::{Entry, Program, Start, with_running};
 use super::server::{Server, beside_server};
@@ -100,14 +100,16 @@ impl Stage {
             None => "no log".to_string(),
         };
         let servers = self.entries.iter().map(|entry| format!("\n{}: {}", entry.name, entry.more.describe()));
+        let popularity = match popularity {
+            Popularity::Uniform => "uniformly",
+            Popularity::Zipf => "by Zipf's distribution",
+        };
         format!(
             "{keys} keys of 16 bytes with values of {value_size} bytes, {connections} connections, keys \
-             chosen {popularity:?}, seed {seed}, {log}\n{}{}",
+             chosen {popularity}, seed {seed}, {log}\n{}{}",
             self.lineup.describe(),
             servers.collect::<String>()
         )
-        .replace("Uniform", "uniformly")
-        .replace("Zipf,", "by Zipf's distribution,")
     }
 
     /// Returns the parameters for a report.

@@ -193,3 +193,97 @@ impl Client {
 pub(super) fn silent() -> Wrong {
     Wrong::new(format!("the server has answered nothing for {PATIENCE:?}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::thread;
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Fault {
+        None,
+        LosesAWrite,
+        FindsNothing,
+        GivesAnotherValue,
+        AnswersWithAnError,
+        AnswersTwice,
+        Closes,
+    }
+
+    /// Serves SET and GET to one client; from a request on, with a fault.
+    fn serve(stream: TcpStream, fault: Fault) -> io::Result<()> {
+        let mut out = stream.try_clone()?;
+        let mut input = BufReader::new(stream);
+        let line = |input: &mut BufReader<TcpStream>| -> io::Result<usize> {
+            let mut line = String::new();
+            input.read_line(&mut line)?;
+            line.trim_end().get(1..).and_then(|size| size.parse().ok()).ok_or(ErrorKind::UnexpectedEof.into())
+        };
+        let mut values = HashMap::new();
+        for request in 0.. {
+            let mut arguments = Vec::new();
+            for _ in 0..line(&mut input)? {
+                let mut argument = vec![0; line(&mut input)? + 2];
+                input.read_exact(&mut argument)?;
+                arguments.push(argument[..argument.len() - 2].to_vec());
+            }
+            let has_fault = request > 500;
+            let reply = match &arguments[..] {
+                [_, key, value] => {
+                    if !(has_fault && fault == Fault::LosesAWrite) {
+                        values.insert(key.clone(), value.clone());
+                    }
+                    b"+OK\r\n".to_vec()
+                }
+                [_, _] if has_fault && fault == Fault::FindsNothing => b"$-1\r\n".to_vec(),
+                [_, _] if has_fault && fault == Fault::AnswersWithAnError => b"-ERR\r\n".to_vec(),
+                [_, _] if has_fault && fault == Fault::Closes => return Ok(()),
+                [_, key] => {
+                    let mut value = values[key].clone();
+                    value[7] ^= u8::from(has_fault && fault == Fault::GivesAnotherValue);
+                    let repeats = 1 + usize::from(has_fault && fault == Fault::AnswersTwice);
+                    [format!("${}\r\n", value.len()).as_bytes(), &value, b"\r\n"].concat().repeat(repeats)
+                }
+                _ => unreachable!("there are no such requests"),
+            };
+            out.write_all(&reply)?;
+        }
+        Ok(())
+    }
+
+    fn outcome(fault: Fault) -> Result<Work, Wrong> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::scope(|scope| {
+            // It ends with the connection.
+            scope.spawn(|| serve(listener.accept().unwrap().0, fault));
+            let load =
+                Load { keys: 100, value_size: 8, connections: 1, popularity: Popularity::Uniform, seed: 1 };
+            let mut client = Client::load(address, Protocol::Resp, load)?;
+            client.closed_loop(&"a".parse().unwrap(), 2000, Duration::from_millis(1))
+        })
+    }
+
+    #[test]
+    fn a_server_without_a_fault_passes() {
+        assert!(outcome(Fault::None).unwrap().requests >= 2000);
+    }
+
+    #[test]
+    fn every_fault_of_a_server_is_found() {
+        for (fault, words) in [
+            (Fault::LosesAWrite, "where that of a write from"),
+            (Fault::FindsNothing, "a reply has \"$-1"),
+            (Fault::GivesAnotherValue, "where that of a write from"),
+            (Fault::AnswersWithAnError, "a reply has \"-ERR"),
+            (Fault::AnswersTwice, "a reply has \"$8"),
+            (Fault::Closes, "connection"),
+        ] {
+            let wrong = outcome(fault).err().unwrap_or_else(|| panic!("{fault:?} was not found")).to_string();
+            assert!(wrong.contains(words), "{fault:?}: {wrong}");
+        }
+    }
+}
