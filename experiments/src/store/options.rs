@@ -11,10 +11,10 @@ use xtasking_harness::lineup::help;
 ///
 /// Without a subcommand, connections send pipelines of requests in closed loop.
 ///
-/// Each server is a process of its own; the client checks every reply. A server with one worker has
-/// the first core, and the client the last one, if there are two. The default number of workers is
-/// 1. Redis, Valkey and memcached take part if their programs are found. Of XTasking the program
-/// `xtasking-store` beside this one takes part; if it is not built, this program serves.
+/// Each server is a process of its own; the client checks every reply. A server with one worker, as
+/// by default, has the first core, and the client the last one, if there are two. Redis, Valkey and
+/// memcached take part if their programs are found. Of XTasking the program `xtasking-store` beside
+/// this one takes part; if it is not built, this program serves.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = help(&programs::ALL, &[]), args_conflicts_with_subcommands = true)]
 pub struct StoreOptions {

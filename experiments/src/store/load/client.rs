@@ -107,6 +107,7 @@ impl Client {
             if began.elapsed() >= time {
                 return false;
             }
+            source.look_ahead(pipeline, oracle);
             let mut out = connection.outgoing();
             for _ in 0..pipeline {
                 source.request(0, dialect, oracle, &mut out);

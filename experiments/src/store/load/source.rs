@@ -4,6 +4,7 @@ use super::dialect::{Dialect, Part};
 use super::kind::{Popularity, RequestKind};
 use super::oracle::{Oracle, Write};
 use std::collections::VecDeque;
+use std::hint::black_box;
 use xtasking_harness::random::Random;
 use xtasking_ycsb::distribution::{Latest, Scrambled};
 use xtasking_ycsb::plan::OperationKind;
@@ -17,6 +18,8 @@ pub(super) struct Source {
     requests: Requests,
     records: Records,
     random: Random,
+    /// Records that were drawn ahead.
+    ahead: VecDeque<u64>,
     drawn: Vec<u64>,
     writes: Vec<Write>,
 }
@@ -68,10 +71,28 @@ impl Source {
             }
             (Some(RequestDistribution::Latest), _) => Records::Latest(Box::new(Latest::new(records, theta))),
         };
-        Self { requests, records, random, drawn: Vec::new(), writes: Vec::new() }
+        Self { requests, records, random, ahead: VecDeque::new(), drawn: Vec::new(), writes: Vec::new() }
+    }
+
+    /// Draws the records of this many requests, and looks at what is known of each: so the memory of
+    /// all is fetched at the same time.
+    pub fn look_ahead(&mut self, requests: usize, oracle: &Oracle) {
+        let keys = match self.requests {
+            Requests::Mget(keys) | Requests::Mset(keys) => keys,
+            Requests::Get | Requests::Set | Requests::Mix(_) => 1,
+        };
+        while self.ahead.len() < requests * keys {
+            let record = self.draw_now(oracle);
+            self.ahead.push_back(record);
+        }
+        black_box(self.ahead.iter().fold(0, |sum, &record| sum ^ oracle.read(record, 0)));
     }
 
     fn draw(&mut self, oracle: &Oracle) -> u64 {
+        self.ahead.pop_front().unwrap_or_else(|| self.draw_now(oracle))
+    }
+
+    fn draw_now(&mut self, oracle: &Oracle) -> u64 {
         match &mut self.records {
             Records::Uniform(records) => self.random.below(*records),
             Records::Zipf(scrambled) => scrambled.draw(&mut self.random),
