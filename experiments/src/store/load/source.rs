@@ -74,8 +74,8 @@ impl Source {
         Self { requests, records, random, ahead: VecDeque::new(), drawn: Vec::new(), writes: Vec::new() }
     }
 
-    /// Draws the records of this many requests, and looks at what is known of each: so the memory of
-    /// all is fetched at the same time.
+    /// Draws the records of this many requests, and looks at what is known of each. So the memory
+    /// of all is fetched at the same time.
     pub fn look_ahead(&mut self, requests: usize, oracle: &Oracle) {
         let keys = match self.requests {
             Requests::Mget(keys) | Requests::Mset(keys) => keys,
