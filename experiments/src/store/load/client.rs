@@ -179,8 +179,9 @@ impl Client {
             if event.is_writable() {
                 connection.flush()?;
             }
-            if event.is_readable() && connection.is_busy() {
-                connection.receive(&self.dialect, &mut self.oracle, &mut answered)?;
+            let is_over = event.is_read_closed() || event.is_error();
+            if (event.is_readable() || is_over) && connection.is_busy() {
+                connection.receive(&self.dialect, &mut self.oracle, is_over, &mut answered)?;
                 if !connection.is_busy() {
                     at_rest(connection, &self.dialect, &mut self.oracle)?;
                 }

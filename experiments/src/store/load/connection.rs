@@ -69,12 +69,14 @@ impl Connection {
         Ok(())
     }
 
-    /// Receives replies until there are no more at the moment, and checks them. `answered` gets the
-    /// time at which each request that is answered was due.
+    /// Receives replies until there are no more at the moment, and checks them. `is_over` says that
+    /// the server has closed the connection, and `answered` gets the time at which each request
+    /// that is answered was due.
     pub fn receive(
         &mut self,
         dialect: &Dialect,
         oracle: &mut Oracle,
+        is_over: bool,
         mut answered: impl FnMut(u64),
     ) -> Result<(), Wrong> {
         loop {
@@ -84,8 +86,9 @@ impl Connection {
                 Ok(bytes) => {
                     self.end += bytes;
                     self.check(dialect, oracle, &mut answered)?;
-                    // There is an event for what comes after a read of less than was asked for.
-                    if cfg!(target_os = "linux") && self.end < self.input.len() {
+                    // There is an event for what comes after a read of less than was asked for. The
+                    // end of the connection may have come with the event for this read.
+                    if cfg!(target_os = "linux") && !is_over && self.end < self.input.len() {
                         return Ok(());
                     }
                 }
