@@ -1,177 +1,117 @@
-//! The experiment: options checked and completed, turns and conclusion.
+//! Requests a second in closed loop: options checked and completed, turns and conclusion.
 
 use super::StoreOptions;
-use super::requests::RequestKind;
-use super::servers::{Server, is_installed};
-use super::turn::{Measured, Workload};
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use super::load::RequestKind;
+use super::programs::Entry;
+use super::stage::{Loaded, Stage, pairs, turn_length};
+use crate::cpu_time::cpu_time;
 use std::ops::RangeInclusive;
 use std::time::Duration;
-use xtasking_harness::common::{Common, check_range};
+use xtasking_harness::common::check_range;
 use xtasking_harness::experiment::Outline;
-use xtasking_harness::failure::Failure;
-use xtasking_harness::lineup::Lineup;
+use xtasking_harness::failure::{Failure, Wrong};
 use xtasking_harness::progress::Progress;
-use xtasking_harness::report::{Measurement, Parameters, Summary};
-
-/// A contender, with the program that has to be installed.
-type Entry = xtasking_harness::lineup::Entry<Server, Option<&'static str>>;
-
-/// All contenders. The first always runs, and ratios are relative to it.
-pub(super) static ALL: &[Entry] = &[
-    Entry {
-        name: "xtasking",
-        about: "XTasking's store",
-        is_parallel: true,
-        start: Server::start_own,
-        more: None,
-    },
-    Entry {
-        name: "redis",
-        about: "Redis, which uses one core",
-        is_parallel: false,
-        start: |workers| Server::start_installed("redis-server", workers),
-        more: Some("redis-server"),
-    },
-    Entry {
-        name: "valkey",
-        about: "Valkey, which uses one core for commands",
-        is_parallel: false,
-        start: |workers| Server::start_installed("valkey-server", workers),
-        more: Some("valkey-server"),
-    },
-];
+use xtasking_harness::report::Measurement;
 
 /// An experiment whose options have been checked and completed.
 pub(super) struct Experiment {
-    workload: Workload,
-    cases: Vec<(RequestKind, usize)>,
-    lineup: Lineup<Server, Option<&'static str>>,
-    /// The bytes a key of each contender, after loading.
-    memory: RefCell<BTreeMap<&'static str, f64>>,
+    stage: Stage,
+    cases: Vec<(RequestKind, u32)>,
+    time: Duration,
 }
 
-const KEYS: RangeInclusive<u64> = 1..=1_000_000_000;
-const VALUES: RangeInclusive<u32> = 1..=1_000_000;
-const CONNECTIONS: RangeInclusive<u32> = 1..=10_000;
 const PIPELINES: RangeInclusive<u32> = 1..=10_000;
-const TIMES: RangeInclusive<u32> = 1..=600_000;
-
 const UNIT: &str = "thousand/s";
-/// The detail that has a column.
+/// The details that have a column.
 const PER_CPU: &str = "per CPU-second";
+const OF_CLIENT: &str = "per CPU-second of the client";
+
+/// What was measured in one turn, in requests a second.
+struct Rates {
+    by_clock: f64,
+    by_cpu: Option<f64>,
+    by_client: Option<f64>,
+}
 
 impl Experiment {
     /// Checks and completes the options.
     pub(super) fn new(options: &StoreOptions) -> Result<Self, Failure> {
-        let common = &options.common;
-        let keys = options.keys.unwrap_or(if common.quick { 10_000 } else { 1_000_000 });
-        check_range("--keys", keys, &KEYS, "")?;
-        check_range("--value", options.value, &VALUES, "bytes")?;
-        check_range("--connections", options.connections, &CONNECTIONS, "")?;
-        let time = options.time.unwrap_or(if common.quick { 100 } else { 2000 });
-        check_range("--time", time, &TIMES, "ms")?;
+        let time = turn_length(options.time, 200, &options.common)?;
         for &pipeline in &options.pipeline {
             check_range("--pipeline", pipeline, &PIPELINES, "requests")?;
         }
-        let workers = Some(common.workers.clone().unwrap_or(vec![1]));
-        let pipelines =
-            |&kind: &RequestKind| options.pipeline.iter().map(move |&pipeline| (kind, pipeline as usize));
-        let common_here = Common { workers, ..common.clone() };
-        Ok(Self {
-            workload: Workload {
-                keys,
-                value_size: options.value as usize,
-                connections: options.connections as usize,
-                time: Duration::from_millis(time.into()),
-                seed: common.seed,
-            },
-            cases: options.requests.iter().flat_map(pipelines).collect(),
-            lineup: Lineup::with_default(ALL, &[], &common_here, |entry| {
-                entry.more.is_none_or(is_installed)
-            })?,
-            memory: RefCell::default(),
-        })
+        let cases = pairs(&options.requests, &options.pipeline);
+        let kinds = cases.iter().map(|(kind, _)| kind.clone()).collect();
+        let stage = Stage::new(&options.stage, &options.common, false)?.with_kinds(kinds);
+        Ok(Self { stage, cases, time })
     }
 
-    fn case((kind, pipeline): (RequestKind, usize)) -> String {
-        format!("{}, {pipeline} at once", kind.name())
+    fn names(&self) -> Vec<String> {
+        self.cases.iter().map(|(kind, pipeline)| format!("{}, {pipeline} at once", kind.name())).collect()
     }
 
-    /// Measures one case with a server of its own.
-    fn turn(&self, entry: &Entry, workers: usize, case: usize, context: &str) -> Result<Measured, Failure> {
-        let server = (entry.start)(workers)?;
-        let (kind, pipeline) = self.cases[case];
-        let wrong = |wrong| Failure::Wrong { context: context.to_string(), wrong };
-        let measured = self.workload.turn(&server, workers, kind, pipeline).map_err(wrong)?;
-        self.memory.borrow_mut().insert(entry.name, measured.bytes);
-        Ok(measured)
+    fn turn(&self, entry: &Entry, workers: usize, case: usize, context: &str) -> Result<Rates, Failure> {
+        let ((kind, pipeline), time) = (&self.cases[case], self.time);
+        self.stage.turn(entry, workers, context, |loaded| rates(loaded, kind, *pipeline as usize, time))
     }
+}
+
+/// Measures a loaded server.
+fn rates(loaded: &mut Loaded, kind: &RequestKind, pipeline: usize, time: Duration) -> Result<Rates, Wrong> {
+    let Loaded { server, client, .. } = loaded;
+    // Warms up.
+    client.closed_loop(kind, pipeline, time / 10)?;
+    let before = (server.cpu_time(), cpu_time());
+    let work = client.closed_loop(kind, pipeline, time)?;
+    let after = (server.cpu_time(), cpu_time());
+    let requests = work.requests as f64;
+    let by_cpu = after.0.zip(before.0).map(|(after, before)| requests / (after - before));
+    let by_client = after.1.zip(before.1).map(|(after, before)| requests / (after - before).as_secs_f64());
+    Ok(Rates { by_clock: requests / work.time.as_secs_f64(), by_cpu, by_client })
 }
 
 impl xtasking_harness::experiment::Experiment for Experiment {
     const NAME: &'static str = "store";
     const TITLE: &'static str = "A store answers this many requests a second (more is better).";
     const HAS_PAGE: bool = false;
-    const COLUMNS: &'static [&'static str] = &[PER_CPU];
+    const COLUMNS: &'static [&'static str] = &[PER_CPU, OF_CLIENT];
 
     fn describe(&self) -> String {
-        let cases: Vec<_> = self.cases.iter().map(|&case| Self::case(case)).collect();
-        let missing = ALL.iter().filter_map(|entry| entry.more).filter(|program| !is_installed(program));
-        let mut text = format!(
-            "store: {} keys with values of {} bytes, {} connections, turns of {:?}; {}\n{}",
-            self.workload.keys,
-            self.workload.value_size,
-            self.workload.connections,
-            self.workload.time,
-            cases.join("; "),
-            self.lineup.describe()
-        );
-        missing.for_each(|program| text += &format!("\n{program} is not installed, and not compared"));
-        text
+        format!(
+            "store: {}; turns of {:?} in closed loop\n{}",
+            self.names().join("; "),
+            self.time,
+            self.stage.describe()
+        )
     }
 
     fn outline(&self) -> Outline {
-        let mut parameters = Parameters::default();
-        parameters.add("keys", self.workload.keys);
-        parameters.add("value_bytes", self.workload.value_size);
-        parameters.add("connections", self.workload.connections);
-        parameters.add("time_ms", self.workload.time.as_millis() as u64);
-        parameters.add("seed", self.workload.seed);
-        self.lineup.add_to(&mut parameters);
-        self.lineup.outline(parameters, self.cases.len())
+        let mut parameters = self.stage.parameters();
+        parameters.add("time_ms", self.time.as_millis() as u64);
+        self.stage.lineup.outline(parameters, self.cases.len())
     }
 
     fn measure(&self, progress: &Progress) -> Result<Vec<Measurement>, Failure> {
-        let details = RefCell::new(BTreeMap::<_, Vec<f64>>::new());
-        let cases: Vec<_> = self.cases.iter().map(|&case| Self::case(case)).collect();
-        let mut results = self.lineup.measure(progress, UNIT, &cases, |case, entry, workers, context| {
-            let Measured { by_clock, by_cpu, .. } = self.turn(entry, workers, case, context)?;
-            let key = (cases[case].clone(), entry.name, workers);
-            details.borrow_mut().entry(key).or_default().push(by_cpu / 1e3);
-            Ok(by_clock / 1e3)
+        let cases = self.names();
+        let stage = &self.stage;
+        let mut results = stage.lineup.measure(progress, UNIT, &cases, |case, entry, workers, context| {
+            let rates = self.turn(entry, workers, case, context)?;
+            let details = [(PER_CPU, rates.by_cpu), (OF_CLIENT, rates.by_client)];
+            let known = details.into_iter().filter_map(|(name, rate)| Some((name, rate? / 1e3)));
+            stage.add(&cases[case], entry, workers, known.collect());
+            Ok(rates.by_clock / 1e3)
         })?;
-        for result in &mut results {
-            let entry = ALL.iter().find(|entry| entry.name == result.implementation);
-            let name = entry.map_or("", |entry| entry.name);
-            let turns = details.borrow_mut().remove(&(result.case.clone(), name, result.workers));
-            let median = turns.map(|turns| Summary::of(turns).median);
-            result.details = median.map(|median| (PER_CPU, median)).into_iter().collect();
-        }
+        stage.attach_details(&mut results);
         Ok(results)
     }
 
     fn notes(&self) -> Vec<String> {
-        let note = |(name, bytes): (&&str, &f64)| {
-            format!("{name}: {bytes:.0} bytes of resident memory a key, keys of 16 bytes and values included")
-        };
-        self.memory.borrow().iter().map(note).collect()
+        self.stage.notes()
     }
 
     fn conclusion(&self) -> Result<String, Failure> {
-        Ok("thousand/s: requests answered, by the clock and for each second of the server's CPU time, more \
-            is better; every reply was checked"
+        Ok("thousand/s: requests answered, by the clock and for each second of CPU time of the server and of \
+            the client, more is better; every reply was checked"
             .to_string())
     }
 }

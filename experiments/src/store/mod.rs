@@ -1,28 +1,39 @@
-//! The store experiment: a Redis-compatible store beside Redis, over the protocol.
+//! The store experiment: a Redis-compatible store beside Redis, Valkey and memcached, over their
+//! protocols.
 //!
 //! Each server is a process of its own, and the client of this one checks every reply. The CPU time
 //! of the server counts as well as the clock: with few requests at a time most of it is the
-//! system's.
+//! system's. The CPU time of the client says how far it is from being the limit.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | `options` | the command line |
-//! | `experiment` | options checked and completed, turns and conclusion |
-//! | `turn` | one turn against a server, and what it gives |
-//! | `servers` | the contenders, as processes |
-//! | `client` | connections that send requests, and check the replies |
-//! | `requests` | the keys and values, and what a request has to be answered with |
+//! | `experiment` | requests a second in closed loop |
+//! | `latency` | latency in open loop |
+//! | `restart` | the time in which a server that has saved a snapshot is back |
+//! | `snapshot` | latency beside a snapshot, and its memory |
+//! | `stage` | the servers of a run, which are loaded once, and measured in turns |
+//! | `programs` | the contenders by name, and how each is started |
+//! | `server` | a server as a process |
+//! | `load` | the load generator |
 //! | `serve` | this program as a server |
 
-mod client;
 mod experiment;
+mod latency;
+mod load;
 mod options;
-mod requests;
+mod programs;
+mod restart;
 mod serve;
-mod servers;
-mod turn;
+mod server;
+mod snapshot;
+mod stage;
 
-pub use options::StoreOptions;
+pub use load::{Popularity, RequestKind};
+pub use options::{
+    Fsync, LatencyOptions, RestartOptions, SnapshotOptions, StageOptions, StoreOptions, StorePart,
+};
+pub use programs::Running;
 pub use serve::{ServeStore, serve};
 
 use xtasking_harness::experiment::Experiment as _;
@@ -34,5 +45,10 @@ use xtasking_harness::failure::Failure;
 ///
 /// If an option cannot be satisfied, a server cannot be started, or a reply is wrong.
 pub fn run(options: &StoreOptions) -> Result<(), Failure> {
-    experiment::Experiment::new(options)?.carry_out(&options.common)
+    match &options.part {
+        Some(StorePart::OpenLoop(options)) => latency::Latency::new(options)?.carry_out(&options.common),
+        Some(StorePart::Restart(options)) => restart::Restart::new(options)?.carry_out(&options.common),
+        Some(StorePart::Snapshot(options)) => snapshot::Snapshot::new(options)?.carry_out(&options.common),
+        None => experiment::Experiment::new(options)?.carry_out(&options.common),
+    }
 }

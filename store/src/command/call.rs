@@ -1,6 +1,6 @@
 //! A command under way.
 
-use super::{CommandError, Effects, EventClass};
+use super::{Command, CommandError, Effects, EventClass};
 use crate::keyspace::Keys;
 use crate::resp::{Args, Reply, parse_double, parse_integer};
 use crate::server::Server;
@@ -52,6 +52,8 @@ pub enum NullReply {
 /// A command under way: its arguments, what it may access, and where its reply goes.
 #[derive(Debug)]
 pub struct Call<'a, 'v> {
+    /// The command.
+    pub command: &'static Command,
     /// The arguments, the command's name first; for a subcommand the container's before its own.
     pub args: Args<'a>,
     /// The keys that it may access, in the session's database.

@@ -1,7 +1,7 @@
 //! Runs a command that was found, and turns its errors into replies.
 
 use super::diagnostics::show;
-use super::{Block, Call, Command, NullReply, Outcome, caught};
+use super::{Block, Call, NullReply, Outcome, caught};
 use crate::resp::Reply;
 
 /// How a command ended: what it waits for, if it blocks; and whether its reply is an error.
@@ -12,8 +12,8 @@ pub(crate) struct Executed {
 }
 
 /// Runs a command. An error becomes the reply, in place of what the command has written.
-pub(crate) fn execute(command: &Command, call: &mut Call<'_, '_>) -> Executed {
-    let before = call.reply.len();
+pub(crate) fn execute(call: &mut Call<'_, '_>) -> Executed {
+    let (command, before) = (call.command, call.reply.len());
     let database = call.keys.database();
     call.effects.begin_command();
     let outcome = caught::run(command, call);

@@ -1,7 +1,7 @@
 //! Checks requests against the rights of their user.
 
 use super::connection::listing::line;
-use super::{Command, CommandError, resolve};
+use super::{Call, Command, CommandError};
 use crate::acl::{Denial, DenialReason, DeniedRequest, shortened};
 use crate::resp::Args;
 use crate::server::{Server, Setting};
@@ -124,9 +124,9 @@ fn note(server: &Server, denied: DeniedRequest) {
     server.acl.denials.push(denied, most);
 }
 
-/// Returns true if the user of a session may read all keys, or write them, by a request that runs:
-/// one that reaches keys which are not among its arguments.
-pub(crate) fn allows_all_keys(args: Args<'_>, session: &mut Session, is_write: bool) -> bool {
-    session.login.has_all_rights()
-        || resolve(args).is_ok_and(|command| session.login.user().allows_all_keys(command, args, is_write))
+/// Returns true if the user of the session may read all keys, or write them, by the command that
+/// runs: one that reaches keys which are not among its arguments.
+pub(crate) fn allows_all_keys(call: &mut Call<'_, '_>, is_write: bool) -> bool {
+    let login = &mut call.session.login;
+    login.has_all_rights() || login.user().allows_all_keys(call.command, call.args, is_write)
 }

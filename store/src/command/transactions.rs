@@ -136,6 +136,7 @@ fn exec(call: &mut Call<'_, '_>) -> CommandResult {
         let args = requests.args(index);
         let command = resolve(args)?;
         let mut queued = Call {
+            command,
             args,
             keys: &mut *call.keys,
             reply: &mut *call.reply,
@@ -157,7 +158,7 @@ fn exec(call: &mut Call<'_, '_>) -> CommandResult {
         }
         // Inside a transaction nothing waits.
         let began = Instant::now();
-        let executed = execute(command, &mut queued);
+        let executed = execute(&mut queued);
         if let Some(block) = executed.block {
             write_null(block.null, queued.reply);
         }

@@ -99,6 +99,7 @@ impl<'v> Replayer<'v> {
         self.keys.begin(database, 0);
         self.reply.truncate(0);
         let mut call = Call {
+            command,
             args,
             keys: &mut self.keys,
             reply: &mut self.reply,
@@ -108,7 +109,7 @@ impl<'v> Replayer<'v> {
             ready: None,
             is_queued: false,
         };
-        let executed = execute(command, &mut call);
+        let executed = execute(&mut call);
         if executed.has_failed || executed.block.is_some() {
             return Err(refused(self.reply.as_bytes().trim_ascii_end()));
         }

@@ -167,6 +167,7 @@ impl<'v> Body<'v> {
         let Batch { session, requests, next, reply, dependence, .. } = batch;
         self.keys.begin(session.database, self.turn.now);
         let mut call = Call {
+            command,
             args: requests.args(*next),
             keys: &mut self.keys,
             reply,
@@ -184,7 +185,7 @@ impl<'v> Body<'v> {
         if let (Some(hash), Some(key)) = (self.turn.hash.take(), call.args.get(1)) {
             call.keys.note_hash(key, hash);
         }
-        let executed = execute(command, &mut call);
+        let executed = execute(&mut call);
         self.turn.calls.add_keys(self.keys.take_counts());
         let growth = self.inner.count_growth(self.turn.worker, &mut self.keys);
         self.turn.note_growth(growth);

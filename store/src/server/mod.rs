@@ -2,6 +2,7 @@
 //!
 //! | file | contents |
 //! |---|---|
+//! | `registry` | [`Setting`]: which settings there are |
 //! | `settings` | [`Settings`]: what CONFIG reads and sets |
 //! | `ordered` | that of the databases in order |
 //! | `percentiles` | the value of a setting of percentiles |
@@ -33,6 +34,7 @@ mod ordered;
 mod pause;
 mod percentiles;
 mod persistence;
+mod registry;
 mod settings;
 mod slow_log;
 mod statistics;
@@ -53,7 +55,8 @@ pub(crate) use monitors::Monitors;
 pub(crate) use pause::{Pause, PauseScope};
 pub(crate) use persistence::SaveResult;
 pub use persistence::{Persistence, PersistenceStatus, SnapshotKind};
-pub use settings::{Setting, SettingError, SettingKind, SettingSpec, Settings};
+pub use registry::{Setting, SettingKind, SettingSpec};
+pub use settings::{SettingError, Settings};
 pub use slow_log::{SlowLog, SlowRequest};
 pub(crate) use statistics::Times;
 pub use statistics::{CommandCounts, KeyCounts, Statistics};

@@ -25,7 +25,7 @@ pub(super) fn rangedel(call: &mut Call<'_, '_>) -> CommandResult {
         }
         at += 1;
     }
-    if !allows_all_keys(args, call.session, true) {
+    if !allows_all_keys(call, true) {
         return Err(MAY_NOT_WRITE);
     }
     let from = bounds.from();

@@ -62,7 +62,7 @@ pub(super) fn range(call: &mut Call<'_, '_>) -> CommandResult {
     let args = call.args;
     let bounds = KeyBounds::read(args)?;
     let options = RangeOptions::read(args, call)?;
-    if options.has_values && !allows_all_keys(args, call.session, false) {
+    if options.has_values && !allows_all_keys(call, false) {
         return Err(MAY_NOT_READ);
     }
     let (from, to) = options.rest(bounds.from(), bounds.to());

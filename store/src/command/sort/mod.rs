@@ -58,7 +58,7 @@ fn check_patterns(call: &mut Call<'_, '_>, options: &Options<'_>) -> Result<(), 
         _ if !options.gets.is_empty() => "GET",
         _ => return Ok(()),
     };
-    if allows_all_keys(call.args, call.session, false) {
+    if allows_all_keys(call, false) {
         return Ok(());
     }
     Err(CommandError::new(format!("ERR {option} option of SORT denied due to insufficient ACL permissions.")))
