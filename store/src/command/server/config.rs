@@ -3,7 +3,7 @@
 use super::super::error::printed;
 use super::super::{Call, CommandError, CommandResult};
 use crate::glob;
-use crate::server::{SettingError, SettingKind, Settings};
+use crate::server::{Setting, SettingError, SettingKind, Settings};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -57,9 +57,15 @@ pub(super) fn set(call: &mut Call<'_, '_>) -> CommandResult {
         }
         checked.push((index, value));
     }
+    let sets_orders = checked.iter().any(|(index, _)| *index == Setting::OrderedDatabases as usize);
     for (index, value) in checked {
         let set = call.server.settings.set(Settings::registry()[index].name, &value);
         debug_assert_eq!(set, Ok(()), "the value was checked");
+    }
+    if sets_orders {
+        // The reply comes after the orders were made: the timer need not make them.
+        call.server.settings.take_order_due();
+        call.effects.note_orders_due();
     }
     call.server.heed_settings();
     call.effects.note_settings();
