@@ -445,6 +445,6 @@ mod tests {
             order.remove(entries.swap_remove(at).key());
         }
         let (leaves, fewest) = (leaves(&order.root), 5000_usize.div_ceil(MAX_WIDTH));
-        assert!(leaves < 3 * fewest, "{leaves} leaves, {fewest} would do");
+        assert!(leaves < 2 * fewest, "{leaves} leaves, {fewest} would do");
     }
 }
