@@ -114,9 +114,9 @@ impl Block {
 
     #[inline]
     fn header(&self) -> &Header {
-        // SAFETY: the block begins with its header. It lives as long as its owner and its shared key:
-        // by the bits `SHARED` and `ORPHANED` the last of them frees it. Nothing makes a mutable
-        // reference to the header.
+        // SAFETY: the block begins with its header. It lives as long as its owner or its shared
+        // key: by the bits `SHARED` and `ORPHANED` the last of them frees it. Nothing makes a
+        // mutable reference to the header.
         unsafe { self.start().cast().as_ref() }
     }
 
