@@ -87,6 +87,8 @@ pub struct Effects {
     snapshot: Option<SnapshotRequest>,
     /// Set if settings were changed.
     has_new_settings: bool,
+    /// Set if orders of keys are to be made or dropped, as the settings say.
+    are_orders_due: bool,
     /// The changes for sessions that get all those of keys with a prefix.
     broadcasts: Vec<Change>,
 }
@@ -116,13 +118,24 @@ impl Effects {
 
     /// Returns true if nothing was noted since it was made or cleared.
     pub(crate) fn is_untouched(&self) -> bool {
-        let is_told = self.snapshot.is_some() || self.ends_pause || self.has_new_settings;
-        self.changes == 0 && self.is_empty() && self.broadcasts.is_empty() && !is_told
+        let is_told = self.snapshot.is_some() || self.ends_pause;
+        let is_due = self.has_new_settings || self.are_orders_due;
+        self.changes == 0 && self.is_empty() && self.broadcasts.is_empty() && !is_told && !is_due
     }
 
     /// Notes that settings were changed.
     pub(super) fn note_settings(&mut self) {
         self.has_new_settings = true;
+    }
+
+    /// Demands the orders of keys that the settings say, before the reply.
+    pub(super) fn note_orders_due(&mut self) {
+        self.are_orders_due = true;
+    }
+
+    /// Returns true if orders of keys are to be made or dropped.
+    pub(crate) fn are_orders_due(&self) -> bool {
+        self.are_orders_due
     }
 
     /// Returns true if settings were changed.
@@ -249,6 +262,7 @@ impl Effects {
         self.snapshot = None;
         self.ends_pause = false;
         self.has_new_settings = false;
+        self.are_orders_due = false;
     }
 
     /// Returns true if there is nothing to tell.

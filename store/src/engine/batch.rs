@@ -69,6 +69,8 @@ pub(super) struct Batch {
     pub(super) dependence: Dependence,
     /// Set if there is no memory for the next request.
     pub(super) lacks_memory: bool,
+    /// Set if all shards are to be visited before the next request, and before the replies.
+    pub(super) is_visit_due: bool,
     /// What is known of the shards, if keys are being evicted for the next request.
     sweep: Option<Box<Sweep>>,
     then: Box<dyn Completion>,
@@ -102,8 +104,18 @@ impl Batch {
         let bytes = (requests.len() * BYTES_OF_REPLY).max(LEAST_BYTES);
         let reply = Reply::with_room(session.protocol, bytes);
         let dependence = Dependence::default();
-        let (next, lacks_memory, sweep) = (0, false, None);
-        Box::new(Self { inner, session, requests, next, reply, dependence, lacks_memory, sweep, then })
+        Box::new(Self {
+            inner,
+            session,
+            requests,
+            next: 0,
+            reply,
+            dependence,
+            lacks_memory: false,
+            is_visit_due: false,
+            sweep: None,
+            then,
+        })
     }
 
     fn is_done(&self) -> bool {
@@ -215,9 +227,13 @@ impl Batch {
         turn.pass_on(&inner, batch, cx);
     }
 
-    /// Finishes the batch if all its requests are done, else lets a task go on.
-    pub(super) fn go_on(self: Box<Self>, cx: &mut Context) {
-        if !self.is_done() {
+    /// Finishes the batch if all its requests are done, else lets a task go on. Shards that are to
+    /// be visited are visited before.
+    pub(super) fn go_on(mut self: Box<Self>, cx: &mut Context) {
+        if std::mem::take(&mut self.is_visit_due) {
+            let inner = self.inner.clone();
+            inner.visit_shards(&*inner.runtime, move |cx| self.go_on(cx));
+        } else if !self.is_done() {
             self.launch(cx);
         } else if let Some(batch) = self.when_logged(cx) {
             batch.reply(cx);

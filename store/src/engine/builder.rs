@@ -172,7 +172,7 @@ impl Builder {
     ///
     /// # Panics
     ///
-    /// As [`open`](Self::open); and if the log cannot be opened.
+    /// As [`open`](Self::open), and where that fails.
     pub fn build(self, rt: &Runtime) -> Engine {
         self.open(rt).unwrap_or_else(|error| panic!("{error}"))
     }
@@ -183,20 +183,18 @@ impl Builder {
     /// # Errors
     ///
     /// If the log cannot be opened: another process uses it, the disk fails, or a file is corrupt.
-    /// If the users cannot be made.
+    /// If there is no such setting, or it does not take its value. If the users cannot be made.
     ///
     /// # Panics
     ///
-    /// If the number of shards is no power of two, or above 131,072; or if there is no such setting
-    /// or it does not take its value: check those that a user gives by
-    /// [`Settings::check_initial`].
+    /// If the number of shards is no power of two, or above 131,072.
     pub fn open(self, rt: &Runtime) -> Result<Engine, OpenError> {
         let seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one(0));
         let layout = Layout::new(self.shards, seed);
         let settings = Settings::new(self.databases);
         for (name, value) in &self.settings {
             let set = settings.set(name, value);
-            set.unwrap_or_else(|error| panic!("the setting {name} is not {value}: {error:?}"));
+            set.map_err(|error| OpenError::Setting(error.text(name, value)))?;
         }
         let has_log = self.log.is_some();
         if !has_log && settings.number(Setting::AppendOnly) != 0 {

@@ -9,8 +9,8 @@ use super::turn::Turn;
 use crate::command::{Command, note_event_since};
 use crate::keyspace::{AccessClock, Candidate, CandidatePool, EvictionOrder, HeldShards, Keys, Shard};
 use crate::server::{KnownMemory, Setting};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 use xtasking::Context;
 use xtasking::task::Spawner;
@@ -58,7 +58,8 @@ struct Eviction<'e> {
 impl Engine {
     /// Compares the memory of the process with what keys and values are counted to take, and spawns
     /// a task that evicts keys if that is more than the setting `maxmemory`. A timer is to call it
-    /// ten times a second. Commands that add to keys evict too.
+    /// ten times a second. Commands that add to keys evict too. It also spawns tasks that make the
+    /// orders of keys which [`Settings::set`](crate::server::Settings::set) demands.
     ///
     /// ```
     /// use xtasking::Runtime;
@@ -79,8 +80,9 @@ impl Engine {
     /// ```
     pub fn bound_memory<S: Spawner + Copy>(&self, spawner: S) {
         let (inner, server) = (&self.inner, &self.inner.server);
-        if inner.apply_memory_settings() {
-            inner.visit_shards(spawner, None);
+        // A program may have set which databases are in order.
+        if inner.apply_memory_settings() | server.settings.take_order_due() {
+            inner.visit_shards(spawner, |_| {});
         }
         if server.memory.limit() == 0 {
             return;
@@ -110,29 +112,6 @@ impl Inner {
             self.versions.set_counted();
         }
         is_count_due
-    }
-
-    /// Lets all shards have the order and the count of bytes that the settings demand, by a task
-    /// for each. Then a batch goes on.
-    pub(super) fn visit_shards<S: Spawner + Copy>(self: &Arc<Self>, spawner: S, batch: Option<Box<Batch>>) {
-        let rest = Arc::new((AtomicUsize::new(self.shards.len()), Mutex::new(batch)));
-        for shard in &self.shards {
-            let (inner, rest) = (self.clone(), rest.clone());
-            spawner.task(shard.write()).spawn(move |shard, cx| {
-                // As set now: of two tasks that are to set something else the later one is right.
-                let ordered = inner.server.settings.ordered_databases();
-                let mut growth = shard.set_ordered(|database| ordered[database]);
-                if inner.versions.read().is_counted() {
-                    growth += shard.begin_to_count();
-                }
-                inner.server.memory.add(cx.worker(), growth);
-                // AcqRel: the last task sees what all others have done.
-                if rest.0.fetch_sub(1, Ordering::AcqRel) == 1 {
-                    let batch = rest.1.lock().unwrap_or_else(PoisonError::into_inner).take();
-                    batch.into_iter().for_each(|batch| batch.go_on(cx));
-                }
-            });
-        }
     }
 
     /// Adds to the bytes of the keys what a task has changed.

@@ -21,6 +21,7 @@
 //! | `eviction` | evicts keys when there is too little memory |
 //! | `sweep` | which shards may have a key to evict |
 //! | `room` | which commands are refused when none can go |
+//! | `round` | goes from shard to shard when settings have changed |
 //! | `snapshot` | takes snapshots |
 //! | `client` | [`Client`]: a session for threads that wait for replies |
 //!
@@ -54,6 +55,7 @@ mod pausing;
 mod plan;
 mod replay;
 mod room;
+mod round;
 mod run;
 mod serve;
 mod snapshot;

@@ -49,8 +49,12 @@ impl Inner {
         })?
     }
 
-    /// Notes an access of all keys now, when all was replayed.
+    /// Notes an access of all keys now, when all was replayed, and makes the orders of databases
+    /// that were swapped.
     pub(super) fn end_replay(self: &Arc<Self>, rt: &Runtime) -> Result<(), ReplayError> {
+        let (promise, visited) = rt.promise();
+        self.visit_shards(rt, move |_| promise.fulfil(()));
+        visited.join().map_err(|_| ReplayError::Interrupted)?;
         let inner = self.clone();
         self.on_all_shards(rt, move |held| {
             Keys::new(&inner.layout, &inner.versions, held).touch_all(inner.now())

@@ -200,7 +200,9 @@ impl<'v> Body<'v> {
             if self.turn.effects.ends_pause() {
                 self.turn.errands.push(Errand::EndPause);
             }
-            self.turn.note_settings(self.turn.effects.has_new_settings());
+            let effects = &self.turn.effects;
+            let (are_new, are_orders_due) = (effects.has_new_settings(), effects.are_orders_due());
+            self.turn.note_settings(are_new, are_orders_due);
             self.turn.effects.clear();
         }
         executed

@@ -42,7 +42,7 @@ pub(super) struct Turn {
     delay: Option<Delay>,
     /// True once settings were changed that are still to have their effect.
     has_new_settings: bool,
-    /// True once a setting was changed so that the shards are to be visited.
+    /// True once the shards are to be visited before the reply: for a setting, or orders of keys.
     is_visit_due: bool,
     /// The bytes by which this turn might let keys grow when it was last looked.
     room: i64,
@@ -218,17 +218,17 @@ impl Turn {
         }
     }
 
-    /// Notes whether a command has changed settings.
-    pub(super) fn note_settings(&mut self, are_new: bool) {
+    /// Notes whether a command has changed settings, and whether orders of keys are to be made or
+    /// dropped before its reply.
+    pub(super) fn note_settings(&mut self, are_new: bool, are_orders_due: bool) {
         self.has_new_settings |= are_new;
+        self.is_visit_due |= are_orders_due;
     }
 
     /// Lets the settings that a command has changed have their effect.
     #[cold]
     fn apply_settings(&mut self, inner: &Inner) {
         self.has_new_settings = false;
-        // Orders are made before the reply, so no timer takes this.
-        self.is_visit_due |= inner.server.settings.take_order_due();
         self.is_visit_due |= inner.apply_memory_settings();
         inner.server.bound_tracking();
         self.note_room(inner);
@@ -242,13 +242,11 @@ impl Turn {
         match (self.delay, batch) {
             (Some(Delay::PutOff), Some(batch)) => inner.put_off(batch),
             (Some(Delay::Paused), Some(batch)) => inner.hold(batch, cx),
-            (_, batch) if self.is_visit_due && next.is_empty() => inner.visit_shards(&*inner.runtime, batch),
-            (_, batch) => {
-                if self.is_visit_due {
-                    inner.visit_shards(&*inner.runtime, None);
-                }
-                serve_in_order(inner, next, batch, cx);
+            (_, Some(mut batch)) => {
+                batch.is_visit_due |= self.is_visit_due;
+                serve_in_order(inner, next, Some(batch), cx);
             }
+            (_, None) => serve_in_order(inner, next, None, cx),
         }
     }
 

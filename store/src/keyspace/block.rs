@@ -41,10 +41,14 @@ const SMALL: usize = 48;
 const TAG_SHIFT: u32 = 48;
 const ADDRESS: usize = (1 << TAG_SHIFT) - 1;
 
-// SAFETY: a block owns its parts, as a `Box` of them would: bytes, numbers, an atomic, and perhaps
-// a `Value`, which is `Send` and `Sync` (checked below).
+// SAFETY: an owner has its parts as a `Box` of them would: bytes, numbers, two atomics, and perhaps
+// a `Value`, which is `Send` and `Sync` (checked below). The `Block` in a `SharedKey` owns nothing:
+// it reads the form, the lengths and the key, which nothing changes, and changes only the atomic
+// `form`. Its bits `SHARED` and `ORPHANED` tell which of the two sides is left: `share_key`,
+// `Block::leave` and `SharedKey::drop` set and clear them by atomic operations, so that exactly the
+// last side frees the block.
 unsafe impl Send for Block {}
-// SAFETY: as above. By a shared reference only the atomic is changed.
+// SAFETY: as above. By a shared reference only the atomics `accessed` and `form` are changed.
 unsafe impl Sync for Block {}
 const _: () = {
     const fn is_send_and_sync<T: Send + Sync>() {}
@@ -93,7 +97,7 @@ impl Block {
         }
     }
 
-    /// Returns the address of the block.
+    /// Returns a pointer to the start of the block, without the tag.
     #[inline]
     fn start(&self) -> NonNull<u8> {
         let address = |pointer: NonZero<usize>| {
@@ -102,10 +106,17 @@ impl Block {
         self.0.map_addr(address).cast()
     }
 
+    /// Returns the address of the block as a number.
+    #[inline]
+    pub(super) fn address(&self) -> NonZero<usize> {
+        self.start().addr()
+    }
+
     #[inline]
     fn header(&self) -> &Header {
-        // SAFETY: the block begins with its header, and lives as long as its owner. Nothing makes a
-        // mutable reference to it.
+        // SAFETY: the block begins with its header. It lives as long as its owner or its shared
+        // key: by the bits `SHARED` and `ORPHANED` the last of them frees it. Nothing makes a
+        // mutable reference to the header.
         unsafe { self.start().cast().as_ref() }
     }
 

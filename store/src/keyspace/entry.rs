@@ -5,6 +5,7 @@ use super::block::{Block, SharedKey};
 use super::shape::Content;
 use crate::value::{StringRef, StringValue, Value, ValueRef};
 use std::mem;
+use std::num::NonZero;
 use std::sync::atomic::Ordering;
 use xtasking::task::Lines;
 
@@ -128,6 +129,12 @@ impl Entry {
     /// Returns the lines that a reader of a small entry touches.
     pub(super) fn lines(&self) -> Lines {
         self.0.lines()
+    }
+
+    /// Returns the address of the block.
+    #[inline]
+    pub(super) fn address(&self) -> NonZero<usize> {
+        self.0.address()
     }
 
     /// Shares the key with an order. Returns `None` if that was done before.

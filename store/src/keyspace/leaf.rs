@@ -43,8 +43,8 @@ impl KeyLeaf {
         &self.keys
     }
 
-    /// Returns the number of keys before this one; if it `includes` the key itself, also that.
-    pub(super) fn position(&self, key: &[u8], includes: bool) -> usize {
+    /// Returns the number of keys before this one, or up to it, if that `includes_key`.
+    pub(super) fn count_before(&self, key: &[u8], includes_key: bool) -> usize {
         let Some(first) = self.keys.first() else { return 0 };
         let common = &first.get()[..self.skip];
         match key[..key.len().min(self.skip)].cmp(common) {
@@ -55,13 +55,13 @@ impl KeyLeaf {
         let head = head(key, self.skip);
         let start = self.heads.partition_point(|other| *other < head);
         let end = start + self.heads[start..].partition_point(|other| *other == head);
-        let is_before = |other: &SharedKey| other.get() < key || includes && other.get() == key;
+        let is_before = |other: &SharedKey| other.get() < key || includes_key && other.get() == key;
         start + self.keys[start..end].partition_point(is_before)
     }
 
     /// Returns the position of a key that is there.
     fn find(&self, key: &[u8]) -> Option<usize> {
-        let at = self.position(key, false);
+        let at = self.count_before(key, false);
         self.keys.get(at).is_some_and(|other| other.get() == key).then_some(at)
     }
 
@@ -69,7 +69,7 @@ impl KeyLeaf {
     pub(super) fn insert(&mut self, key: SharedKey) -> usize {
         let common = |first: &SharedKey| common_len(first.get(), key.get()).min(self.skip);
         self.set_skip(self.keys.first().map_or(key.get().len(), common));
-        let at = self.position(key.get(), false);
+        let at = self.count_before(key.get(), false);
         self.heads.insert(at, head(key.get(), self.skip));
         self.keys.insert(at, key);
         at

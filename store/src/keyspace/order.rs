@@ -16,8 +16,10 @@ use super::leaf::{KeyLeaf, MAX_WIDTH, common_len};
 use smallvec::SmallVec;
 use std::mem;
 
-/// A node with fewer keys or children merges with a neighbour, if that has room.
-const MIN_WIDTH: usize = MAX_WIDTH / 4;
+/// A node with fewer keys or children merges with a neighbour, if both have no more than
+/// [`MERGED_WIDTH`]. Then a quarter is free, so that insertions do not split it again soon.
+const MIN_WIDTH: usize = MAX_WIDTH / 2;
+const MERGED_WIDTH: usize = MAX_WIDTH - MAX_WIDTH / 4;
 
 /// The bytes that an order takes for a key: the mean of keys that come in any order, measured.
 pub(super) const BYTES_PER_KEY: usize = 20;
@@ -119,7 +121,7 @@ impl KeyOrder {
 
     /// Returns the number of keys before a cut.
     pub(super) fn rank(&self, cut: KeyCut<'_>) -> usize {
-        let (key, includes) = match cut {
+        let (key, includes_key) = match cut {
             KeyCut::Start => return 0,
             KeyCut::End => return self.len,
             KeyCut::Before(key) => (key, false),
@@ -128,7 +130,7 @@ impl KeyOrder {
         let (mut node, mut rank) = (&self.root, 0);
         loop {
             match node {
-                OrderNode::Leaf(leaf) => return rank + leaf.position(key, includes),
+                OrderNode::Leaf(leaf) => return rank + leaf.count_before(key, includes_key),
                 OrderNode::Inner(branches) => {
                     let at = branch_of(branches, key);
                     rank += branches[..at].iter().map(|branch| branch.len).sum::<usize>();
@@ -244,11 +246,11 @@ fn branch_of(branches: &[OrderBranch], key: &[u8]) -> usize {
     branches[1..].partition_point(|branch| *branch.separator <= *key)
 }
 
-/// Merges a narrow branch with the one after or before it, if both fit into one.
+/// Merges a narrow branch with the one after or before it, if both fit into one with some room.
 fn merge(branches: &mut Vec<OrderBranch>, at: usize) {
     let fits = |left: &usize| {
         let pair = branches.get(*left..*left + 2);
-        pair.is_some_and(|pair| pair[0].node.width() + pair[1].node.width() <= MAX_WIDTH)
+        pair.is_some_and(|pair| pair[0].node.width() + pair[1].node.width() <= MERGED_WIDTH)
     };
     let Some(left) = [Some(at), at.checked_sub(1)].into_iter().flatten().find(fits) else { return };
     let right = branches.remove(left + 1);
@@ -363,6 +365,13 @@ mod tests {
         }
     }
 
+    fn leaves(node: &OrderNode) -> usize {
+        match node {
+            OrderNode::Leaf(_) => 1,
+            OrderNode::Inner(branches) => branches.iter().map(|branch| leaves(&branch.node)).sum(),
+        }
+    }
+
     #[test]
     fn an_order_is_that_of_a_model() {
         let mut deepest = 0;
@@ -420,14 +429,22 @@ mod tests {
             .collect();
         let mut order = KeyOrder::default();
         order.extend(entries.iter().filter_map(Entry::share_key));
-        let mut leaves = 0;
-        let mut nodes = vec![&order.root];
-        while let Some(node) = nodes.pop() {
-            match node {
-                OrderNode::Leaf(_) => leaves += 1,
-                OrderNode::Inner(branches) => nodes.extend(branches.iter().map(|branch| &*branch.node)),
-            }
+        assert_eq!(leaves(&order.root), 10_000_usize.div_ceil(MAX_WIDTH));
+    }
+
+    #[test]
+    fn leaves_merge_when_keys_are_gone() {
+        let mut random = Random(7);
+        let mut entries: Vec<_> = (0..20_000)
+            .map(|number| Entry::of_text(format!("{number:06}").as_bytes(), b"", None, 0))
+            .collect();
+        let mut order = KeyOrder::default();
+        order.extend(entries.iter().filter_map(Entry::share_key));
+        while entries.len() > 5000 {
+            let at = random.below(entries.len() as u64) as usize;
+            order.remove(entries.swap_remove(at).key());
         }
-        assert_eq!(leaves, 10_000_usize.div_ceil(MAX_WIDTH));
+        let (leaves, fewest) = (leaves(&order.root), 5000_usize.div_ceil(MAX_WIDTH));
+        assert!(leaves < 2 * fewest, "{leaves} leaves, {fewest} would do");
     }
 }

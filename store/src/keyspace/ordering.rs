@@ -3,11 +3,6 @@
 use super::Shard;
 
 impl Shard {
-    /// Returns for each database whether its keys are in order here.
-    pub(super) fn ordered(&self) -> Vec<bool> {
-        self.databases.iter().map(|database| database.table.order().is_some()).collect()
-    }
-
     /// Makes the orders of the databases that are to have one, and drops those of others. Returns
     /// by how many bytes the counted keys have grown.
     pub(crate) fn set_ordered(&mut self, is_ordered: impl Fn(usize) -> bool) -> i64 {

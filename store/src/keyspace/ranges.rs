@@ -42,7 +42,8 @@ impl Keys<'_> {
     /// Returns `None` if the database is not in order.
     pub fn range(&self, from: KeyCut<'_>, to: KeyCut<'_>, is_reverse: bool) -> Option<KeysInOrder<'_>> {
         let (mut runs, mut next) = (Vec::with_capacity(self.held().len()), Vec::new());
-        for (at, held) in self.held().iter().enumerate() {
+        let shards = self.held().len() - usize::from(planted!("range-of-some-shards"));
+        for (at, held) in self.held().iter().take(shards).enumerate() {
             let mut run = held.databases[self.database()].table.order()?.between(from, to, is_reverse);
             next.extend(run.next().map(|key| NextKey { key, at, is_reverse }));
             runs.push(run);

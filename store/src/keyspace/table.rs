@@ -8,6 +8,7 @@
 use super::Entry;
 use super::bucket::Buckets;
 use super::order::{BYTES_PER_KEY, KeyOrder};
+use std::num::NonZero;
 use xtasking::task::Lines;
 
 /// The entries of a segment; then it is split.
@@ -58,6 +59,19 @@ fn prefix(order: u32, depth: u8) -> usize {
     (u64::from(order) >> (32 - depth)) as usize
 }
 
+/// Lets the order have the block of an entry, if that is no longer `before`. The order shares the
+/// old block, so that no other one has its address.
+#[inline]
+fn renew_in_order(order: Option<&mut KeyOrder>, entry: &Entry, before: NonZero<usize>) {
+    if let Some(order) = order
+        && entry.address() != before
+        && let Some(renewed) = entry.share_key()
+        && !planted!("order-keeps-old-block")
+    {
+        order.replace(renewed);
+    }
+}
+
 impl Table {
     /// Returns the number of entries, expired ones included.
     pub(crate) fn len(&self) -> usize {
@@ -88,12 +102,6 @@ impl Table {
         entries.at(entries.find(tag(hash), key)?)
     }
 
-    #[inline]
-    fn find_mut(&mut self, hash: u64, key: &[u8]) -> Option<&mut Entry> {
-        let entries = &mut self.segment_mut(hash)?.entries;
-        entries.at_mut(entries.find(tag(hash), key)?)
-    }
-
     /// Changes the entry of a key. Its block may be another one then.
     #[inline]
     pub(crate) fn change<R>(
@@ -102,31 +110,32 @@ impl Table {
         key: &[u8],
         change: impl FnOnce(&mut Entry) -> R,
     ) -> Option<R> {
-        let changed = change(self.find_mut(hash, key)?);
-        if self.order.is_some() {
-            self.renew_in_order(hash, key);
-        }
+        let (order, entry) = self.find_with_order(hash, key)?;
+        let block = entry.address();
+        let changed = change(entry);
+        renew_in_order(order, entry, block);
         Some(changed)
     }
 
     /// Finds the entry of a key, whose value is to be changed in place.
     #[inline]
     pub(crate) fn find_changeable(&mut self, hash: u64, key: &[u8]) -> Option<&mut Entry> {
-        if self.order.is_some() {
-            // Its block stays from then on.
-            self.change(hash, key, |entry| _ = entry.value_mut())?;
+        let (order, entry) = self.find_with_order(hash, key)?;
+        if order.is_some() {
+            let block = entry.address();
+            // This block stays from then on.
+            entry.value_mut();
+            renew_in_order(order, entry, block);
         }
-        self.find_mut(hash, key)
+        Some(entry)
     }
 
-    /// Lets the order have the block of an entry, if it has another one.
-    fn renew_in_order(&mut self, hash: u64, key: &[u8]) {
-        let renewed = self.find(hash, key).and_then(Entry::share_key);
-        if let (Some(order), Some(renewed)) = (&mut self.order, renewed)
-            && !planted!("order-keeps-old-block")
-        {
-            order.replace(renewed);
-        }
+    #[inline]
+    fn find_with_order(&mut self, hash: u64, key: &[u8]) -> Option<(Option<&mut KeyOrder>, &mut Entry)> {
+        let at = *self.directory.get(prefix(order(hash), self.depth))?;
+        let entries = &mut self.segments[at as usize].entries;
+        let entry = entries.at_mut(entries.find(tag(hash), key)?)?;
+        Some((self.order.as_deref_mut(), entry))
     }
 
     /// Returns the order of the keys, if there is one.
@@ -177,17 +186,16 @@ impl Table {
 
     /// Sets or removes the expiry of an entry. Returns false if there is none of this key.
     pub(crate) fn set_expiry(&mut self, hash: u64, key: &[u8], expires_at: Option<u64>) -> bool {
-        let Some(segment) = self.segment_mut(hash) else { return false };
+        let Some(&at) = self.directory.get(prefix(order(hash), self.depth)) else { return false };
+        let segment = &mut self.segments[at as usize];
         let place = segment.entries.find(tag(hash), key);
         let Some(entry) = place.and_then(|place| segment.entries.at_mut(place)) else { return false };
-        let had_one = entry.expires_at().is_some();
+        let (had_one, block) = (entry.expires_at().is_some(), entry.address());
         entry.set_expires_at(expires_at);
+        renew_in_order(self.order.as_deref_mut(), entry, block);
         let has_one = expires_at.is_some();
         segment.expiring = segment.expiring - u32::from(had_one) + u32::from(has_one);
         self.expiring = self.expiring - usize::from(had_one) + usize::from(has_one);
-        if self.order.is_some() {
-            self.renew_in_order(hash, key);
-        }
         true
     }
 

@@ -141,35 +141,32 @@ impl Keys<'_> {
         removed
     }
 
-    /// Swaps the contents of this database with those of another one.
-    pub(crate) fn swap_with(&mut self, other: usize) {
+    /// Swaps the contents of this database with those of another one, orders of keys included.
+    /// Returns true if one had an order and the other had not.
+    pub(crate) fn swap_with(&mut self, other: usize) -> bool {
         let (database, layout) = (self.database(), self.layout());
         let version = self.version_word().version();
         self.end_change();
         self.touch_any();
-        let mut growth = 0;
+        let mut differ = false;
         for at in 0..self.held().len() {
             let shard: &mut Held<'_> = &mut self.held_mut()[at];
             note_swap(shard, layout, database, other);
-            let ordered = shard.ordered();
             let [one, two] = shard.databases.get_disjoint_mut([database, other]).expect("two databases");
             if !planted!("swap-forgets-origin") {
                 one.table.note_origin(version, database);
                 two.table.note_origin(version, other);
             }
+            differ |= one.table.order().is_some() != two.table.order().is_some();
             std::mem::swap(&mut one.table, &mut two.table);
             std::mem::swap(&mut one.expiry_cursor, &mut two.expiry_cursor);
-            // The setting is of numbers of databases.
-            if !planted!("order-swapped-with-keys") {
-                growth += shard.set_ordered(|database| ordered[database]);
-            }
         }
-        self.growth += growth;
         for each in [database, other] {
             self.select(each);
             self.note_all_ready();
         }
         self.select(database);
+        differ
     }
 
     /// Notes the keys of the database that sessions wait for, those that are gone too.

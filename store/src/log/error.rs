@@ -24,6 +24,8 @@ pub enum OpenError {
         /// What is wrong.
         reason: String,
     },
+    /// There is no such setting, or it does not take its value.
+    Setting(String),
     /// The users of the settings cannot be made.
     Users(String),
     /// The setting `appendonly` is on, and the engine has no disk for a log.
@@ -48,7 +50,7 @@ impl fmt::Display for OpenError {
             Self::Corrupt { file, offset, reason } => {
                 write!(f, "the file {file} of the log is corrupt at byte {offset}: {reason}")
             }
-            Self::Users(why) => f.write_str(why),
+            Self::Setting(why) | Self::Users(why) => f.write_str(why),
             Self::NoDisk => f.write_str("appendonly is yes, and the engine was given no disk for a log"),
             Self::Interrupted => {
                 f.write_str("the log was not replayed: the runtime has ended, or a task cannot wait for it")

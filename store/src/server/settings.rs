@@ -17,6 +17,16 @@ pub enum SettingError {
     Refused(String),
 }
 
+impl SettingError {
+    /// Returns what is wrong with a setting of this name and value.
+    pub fn text(&self, name: &str, value: &str) -> String {
+        match self {
+            Self::Unknown => format!("there is no setting {name}"),
+            Self::Refused(why) => format!("{name} cannot be {value}: {why}"),
+        }
+    }
+}
+
 /// The values of all settings.
 #[derive(Debug)]
 pub struct Settings {

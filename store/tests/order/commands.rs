@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use xtasking::Runtime;
 use xtasking_store::command::Effects;
 use xtasking_store::engine::Client;
+use xtasking_store::log::OpenError;
 use xtasking_store::resp::Requests;
 
 fn runtime() -> Runtime {
@@ -86,6 +87,42 @@ fn errors_say_what_is_wrong() {
         assert_eq!(run(&mut client, line), NOT_ORDERED, "{line}");
     }
     assert!(run(&mut client, "CONFIG GET ordered-databases").ends_with("$3\r\n0 2\r\n"));
+}
+
+/// The start says so, as other settings that are wrong.
+#[test]
+fn databases_that_are_not_there_end_the_start() {
+    let rt = runtime();
+    for (value, why) in [("99", "there is no database 99"), ("x", "argument must be numbers of databases")] {
+        let Err(error) = builder().setting("ordered-databases", value).open(&rt) else {
+            panic!("it has started")
+        };
+        assert!(matches!(error, OpenError::Setting(_)), "{error:?}");
+        let text = error.to_string();
+        assert!(text.starts_with(&format!("ordered-databases cannot be {value}: {why}")), "{text}");
+    }
+    let unknown = builder().setting("no-such", "1").open(&rt).err().map(|error| error.to_string());
+    assert_eq!(unknown.as_deref(), Some("there is no setting no-such"));
+}
+
+/// Sessions that track keys learn of changes of what RANGE with VALUES has shown them.
+#[test]
+fn values_of_a_range_are_tracked() {
+    let rt = runtime();
+    let engine = builder().build(&rt);
+    let (mut reader, mut writer) = (engine.client(), engine.client());
+    run(&mut writer, "MSET a 1 b 2 c 3");
+    run(&mut reader, "HELLO 3");
+    run(&mut reader, "CLIENT TRACKING ON");
+    run(&mut reader, "RANGE - + LIMIT 1");
+    run(&mut writer, "SET a 4");
+    assert!(reader.take_messages().is_empty());
+    run(&mut reader, "RANGE [b + VALUES LIMIT 1");
+    run(&mut writer, "MSET a 5 c 6");
+    assert!(reader.take_messages().is_empty());
+    run(&mut writer, "DEL b");
+    let message = b">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nb\r\n";
+    assert_eq!(reader.take_messages(), message);
 }
 
 /// The order belongs to the number of the database, whatever keys are there.

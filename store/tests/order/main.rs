@@ -5,9 +5,11 @@
 //! | `random` | random commands, compared with KEYS |
 //! | `moments` | ranges beside writers are of one moment |
 //! | `commands` | arguments, errors, events |
+//! | `due` | orders are there when the reply comes |
 //! | `kept` | what is there after a start, and how much memory is counted |
 
 mod commands;
+mod due;
 mod kept;
 mod moments;
 mod random;

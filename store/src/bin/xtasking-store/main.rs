@@ -24,7 +24,7 @@ use xtasking::Runtime;
 use xtasking_store::Engine;
 use xtasking_store::engine::{Builder, LoadProgress};
 use xtasking_store::net::{ServeError, Service};
-use xtasking_store::server::{LastSnapshot, Setting, SettingError, Settings, Shutdown};
+use xtasking_store::server::{LastSnapshot, Setting, Settings, Shutdown};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -149,7 +149,7 @@ fn builder(
             engine = engine.user(value);
             continue;
         }
-        Settings::check_initial(name, value).map_err(|error| refusal(name, value, &error))?;
+        Settings::check_initial(name, value).map_err(|error| error.text(name, value))?;
         engine = match name.as_str() {
             "databases" => engine.databases(value.parse()?),
             // The log says whether there is one.
@@ -239,13 +239,6 @@ fn choose(chosen: &mut Vec<(String, String)>, name: &str, value: &str) {
     match chosen.iter_mut().rfind(|(known, _)| known == name && name == SAVE && !value.is_empty()) {
         Some((_, points)) => *points = format!("{points} {value}").trim().to_owned(),
         None => chosen.push((name.to_owned(), value.to_owned())),
-    }
-}
-
-fn refusal(name: &str, value: &str, error: &SettingError) -> String {
-    match error {
-        SettingError::Unknown => format!("there is no setting {name}"),
-        SettingError::Refused(why) => format!("{name} cannot be {value}: {why}"),
     }
 }
 

@@ -46,7 +46,10 @@ pub(super) fn swapdb(call: &mut Call<'_, '_>) -> CommandResult {
     let (first, second) = (call.database(first)?, call.database(second)?);
     if first != second {
         call.keys.select(first);
-        call.keys.swap_with(second);
+        // The setting is of numbers of databases.
+        if call.keys.swap_with(second) && !planted!("order-swapped-with-keys") {
+            call.effects.note_orders_due();
+        }
         call.keys.select(call.session.database);
     }
     call.effects.count_changes(1);

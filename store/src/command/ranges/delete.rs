@@ -13,10 +13,10 @@ const MAY_NOT_WRITE: CommandError = CommandError::fixed("NOPERM RANGEDEL takes t
 pub(super) fn rangedel(call: &mut Call<'_, '_>) -> CommandResult {
     let args = call.args;
     let bounds = KeyBounds::read(args)?;
-    let (mut most, mut scans, mut at) = (None, false, 3);
+    let (mut most, mut may_scan, mut at) = (None, false, 3);
     while at < args.len() {
         if args.is(at, "scan") {
-            scans = true;
+            may_scan = true;
         } else if args.is(at, "limit") {
             at += 1;
             most = Some(limit(call, at)?);
@@ -29,7 +29,7 @@ pub(super) fn rangedel(call: &mut Call<'_, '_>) -> CommandResult {
         return Err(MAY_NOT_WRITE);
     }
     let from = bounds.from();
-    if !call.keys.is_ordered() && (!scans || most.is_some()) {
+    if !call.keys.is_ordered() && (!may_scan || most.is_some()) {
         return Err(NOT_ORDERED);
     }
     let last: Option<Box<[u8]>> = match most {
@@ -41,11 +41,6 @@ pub(super) fn rangedel(call: &mut Call<'_, '_>) -> CommandResult {
     };
     let to = last.as_deref().map_or(bounds.to(), KeyCut::After);
     let removed = delete_between(call, from, to);
-    if removed > 0 {
-        let (from, to) = (bound(from, b'[', b'('), bound(to, b'(', b'['));
-        // The database may be without order then.
-        call.replay([b"RANGEDEL", &from[..], &to, b"SCAN"]);
-    }
     call.integer(removed)
 }
 
@@ -53,6 +48,11 @@ fn delete_between(call: &mut Call<'_, '_>, from: KeyCut<'_>, to: KeyCut<'_>) -> 
     let (mut removed, mut at) = (0, 0);
     while let Some(keys) = call.keys.shard_range(at, from, to) {
         for key in keys {
+            if removed == 0 && call.keys.contains(&key) {
+                // Before the first one is gone: a panic later must not let the request be replayed
+                // as it was sent.
+                replay(call, from, to);
+            }
             if call.keys.delete(&key) {
                 call.changed(EventClass::Generic, "del", &key);
                 removed += 1;
@@ -63,8 +63,16 @@ fn delete_between(call: &mut Call<'_, '_>, from: KeyCut<'_>, to: KeyCut<'_>) -> 
     removed
 }
 
-/// Returns a cut as an argument. `before` and `after` are what a bound begins with that is such a
-/// cut.
+/// Notes what is to be replayed: a range of keys, with the last one in place of a limit. The
+/// database may be without order then.
+fn replay(call: &mut Call<'_, '_>, from: KeyCut<'_>, to: KeyCut<'_>) {
+    let to = if planted!("rangedel-replayed-without-bound") { KeyCut::End } else { to };
+    let (from, to) = (bound(from, b'[', b'('), bound(to, b'(', b'['));
+    call.replay([b"RANGEDEL", &from[..], &to, b"SCAN"]);
+}
+
+/// Returns a cut as an argument. A bound begins with `before` if the cut is before its key, and
+/// with `after` if it is behind it.
 fn bound(cut: KeyCut<'_>, before: u8, after: u8) -> Vec<u8> {
     let (first, key): (u8, &[u8]) = match cut {
         KeyCut::Start => (b'-', b""),

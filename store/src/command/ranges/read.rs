@@ -69,9 +69,13 @@ pub(super) fn range(call: &mut Call<'_, '_>) -> CommandResult {
     let keys = call.keys.range(from, to, options.is_reverse).ok_or(NOT_ORDERED)?;
     let found: Vec<&[u8]> = keys.take(options.limit).collect();
     call.reply.array(found.len() * if options.has_values { 2 } else { 1 });
+    let is_tracked = options.has_values && call.session.notes_reads();
     for key in found {
         call.reply.bulk(key);
         if options.has_values {
+            if is_tracked {
+                call.server.note_read(key, call.session.id());
+            }
             match call.keys.get(key).map(ValueRef::as_string) {
                 Some(Ok(value)) => value.write_to(call.reply),
                 Some(Err(_)) | None => call.reply.null(),

@@ -58,9 +58,15 @@ pub(super) fn set(call: &mut Call<'_, '_>) -> CommandResult {
         checked.push((index, value));
     }
     let sets_password = checked.iter().any(|(index, _)| *index == Setting::RequirePass as usize);
+    let sets_orders = checked.iter().any(|(index, _)| *index == Setting::OrderedDatabases as usize);
     for (index, value) in checked {
         let set = call.server.settings.set(Settings::registry()[index].name, &value);
         debug_assert_eq!(set, Ok(()), "the value was checked");
+    }
+    if sets_orders {
+        // The reply comes after the orders were made: the timer need not make them.
+        call.server.settings.take_order_due();
+        call.effects.note_orders_due();
     }
     call.server.heed_settings();
     if sets_password {
