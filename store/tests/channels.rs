@@ -161,6 +161,8 @@ fn new_keys_have_events_if_these_are_wanted() {
         assert_eq!(events("COPY b d"), "new copy_to");
         assert_eq!(events("MOVE d 1"), "move_from new move_to");
         assert_eq!(events("SINTERSTORE s none"), "");
+        assert_eq!(events("XGROUP CREATE t g 0 MKSTREAM"), "new xgroup-create");
+        assert_eq!(events("XGROUP CREATE t h 0 MKSTREAM"), "xgroup-create");
         assert_eq!(events("CONFIG SET notify-keyspace-events EA"), "");
         assert_eq!(events("SET e 1"), "set");
     });
