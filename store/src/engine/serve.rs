@@ -86,8 +86,8 @@ fn serve_key(body: &mut Body<'_>, database: usize, key: &[u8]) {
     }
 }
 
-/// Writes the messages to a session that tracks keys: what others have changed while it waited comes
-/// before its reply, which may have new values.
+/// Writes the messages to a session that tracks keys: what others have changed while it waited
+/// comes before its reply, which may have new values.
 fn write_messages(batch: &mut Batch) {
     if batch.session.tracking.is_some() && !planted!("messages-after-served-value") {
         batch.session.write_messages(&mut batch.reply);

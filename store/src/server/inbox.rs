@@ -23,9 +23,9 @@ pub(super) struct Receipt {
 }
 
 impl Inbox {
-    /// Adds a message, unless more wait than may. If there is no room for one about keys, one to drop
-    /// all keys takes its place and that of those that wait: a session that reads loses no change, as
-    /// much as one command may have changed.
+    /// Adds a message, unless more wait than may. If there is no room for one about keys, one to
+    /// drop all keys takes its place and that of those that wait: a session cannot take them while
+    /// one command changes very many keys.
     pub(super) fn push(&mut self, message: Message) -> Receipt {
         let has_room = self.bytes + bytes_of(&message) <= MOST_WAITING;
         if !has_room && is_about_keys(&message) && !planted!("changes-fill-inbox") {
@@ -43,6 +43,9 @@ impl Inbox {
     /// Puts one message to drop all keys in the place of those about keys, and of a new one.
     fn shorten(&mut self, message: &Message) -> Receipt {
         let receipt = Receipt { was_empty: self.waiting.is_empty(), is_full: false };
+        if self.covers(message) {
+            return receipt;
+        }
         let (mut is_redirected, mut broken) = (None, None);
         let mut absorb = |message: &Message| match message {
             Message::Invalidation(invalidation) => {
@@ -63,6 +66,22 @@ impl Inbox {
         self.waiting.extend(all.map(Message::Invalidation));
         self.bytes = self.waiting.iter().map(bytes_of).sum();
         receipt
+    }
+
+    /// Returns true if the last messages say what this one does. So changes in a row look through
+    /// all that waits only once.
+    fn covers(&mut self, message: &Message) -> bool {
+        match (message, self.waiting.last_mut()) {
+            (Message::Invalidation(new), Some(Message::Invalidation(last))) if last.keys.is_none() => {
+                last.is_redirected |= new.is_redirected;
+                true
+            }
+            (Message::BrokenRedirect(session), _) => {
+                let mut last = self.waiting.iter().rev().take(2);
+                last.any(|message| matches!(message, Message::BrokenRedirect(other) if other == session))
+            }
+            _ => false,
+        }
     }
 
     /// Returns how many wait, and their bytes.
@@ -122,6 +141,23 @@ mod tests {
         let receipt = inbox.push(changed(&[MOST_WAITING + 1], false));
         assert!(receipt.was_empty && !receipt.is_full);
         assert!(matches!(&*inbox.take(), [Message::Invalidation(Invalidation { keys: None, .. })]));
+    }
+
+    #[test]
+    fn an_inbox_full_of_other_messages_gets_one_to_drop_all() {
+        let mut inbox = Inbox::default();
+        let payload = vec![0; MOST_WAITING - 200].into();
+        let published = Published { pattern: None, channel: b"c"[..].into(), payload };
+        assert!(!inbox.push(Message::Published(published)).is_full);
+        for number in 0..10 {
+            assert!(!inbox.push(Message::BrokenRedirect(5)).is_full);
+            assert!(!inbox.push(changed(&[100], number == 5)).is_full);
+        }
+        let taken = inbox.take();
+        let [Message::Published(_), Message::BrokenRedirect(5), Message::Invalidation(all)] = &*taken else {
+            panic!("{:?}", &taken[1..]);
+        };
+        assert!(all.keys.is_none() && all.is_redirected);
     }
 
     #[test]
