@@ -97,30 +97,31 @@ fn the_end_of_one_session_is_not_that_of_another() {
 
 #[test]
 fn a_change_of_very_many_keys_drops_all_of_a_cache() {
-    with_engine(|_, engine| {
-        let (mut client, mut all) = (tracker(engine, ""), tracker(engine, "BCAST"));
-        let mut other = engine.client();
-        // 36 MiB of keys: more than may wait for a session.
-        let keys: Vec<_> = (0..9_u8).map(|number| vec![number + b'0'; 4 << 20]).collect();
-        let command = |name: &'static [u8]| std::iter::once(name).chain(keys.iter().map(|key| &**key));
-        client.run(command(b"MGET")).unwrap();
-        let pairs = keys.iter().flat_map(|key| [&**key, b"1"]);
-        assert_eq!(other.run(std::iter::once(&b"MSET"[..]).chain(pairs)).unwrap(), b"+OK\r\n");
-        for client in [&mut client, &mut all] {
-            assert!(messages(client).starts_with(">2 invalidate _"), "it was not to drop all");
-            assert!(!client.session().unwrap().is_closing);
-            assert_eq!(run(client, "PING"), "+PONG");
-            assert_eq!(
-                run(&mut other, &format!("CLIENT LIST ID {}", client.id().unwrap())).matches("id=").count(),
-                1
-            );
-        }
-        run(&mut client, "GET a");
-        run(&mut other, "SET a 1");
-        for client in [&mut client, &mut all] {
-            assert_eq!(messages(client), ">2 invalidate *1 a");
-        }
-    });
+    // One runtime: there is much to copy.
+    let rt = settings().next().unwrap().build();
+    let engine = &Engine::builder().shards(4).build(&rt);
+    let (mut client, mut all) = (tracker(engine, ""), tracker(engine, "BCAST"));
+    let mut other = engine.client();
+    // 36 MiB of keys: more than may wait for a session.
+    let keys: Vec<_> = (0..9_u8).map(|number| vec![number + b'0'; 4 << 20]).collect();
+    let command = |name: &'static [u8]| std::iter::once(name).chain(keys.iter().map(|key| &**key));
+    client.run(command(b"MGET")).unwrap();
+    let pairs = keys.iter().flat_map(|key| [&**key, b"1"]);
+    assert_eq!(other.run(std::iter::once(&b"MSET"[..]).chain(pairs)).unwrap(), b"+OK\r\n");
+    for client in [&mut client, &mut all] {
+        assert!(messages(client).starts_with(">2 invalidate _"), "it was not to drop all");
+        assert!(!client.session().unwrap().is_closing);
+        assert_eq!(run(client, "PING"), "+PONG");
+        assert_eq!(
+            run(&mut other, &format!("CLIENT LIST ID {}", client.id().unwrap())).matches("id=").count(),
+            1
+        );
+    }
+    run(&mut client, "GET a");
+    run(&mut other, "SET a 1");
+    for client in [&mut client, &mut all] {
+        assert_eq!(messages(client), ">2 invalidate *1 a");
+    }
 }
 
 #[test]
@@ -355,7 +356,7 @@ fn prefixes_must_not_overlap() {
             let reply = run(&mut client, &format!("CLIENT TRACKING ON BCAST {prefixes}"));
             assert!(reply.starts_with(&format!("-ERR Prefix {refusal}")), "{prefixes}: {reply}");
         }
-        let many: Vec<_> = (10_000..60_000).map(|number| format!(" PREFIX {number}")).collect();
+        let many: Vec<_> = (10_000..15_000).map(|number| format!(" PREFIX {number}")).collect();
         let command = format!("CLIENT TRACKING ON BCAST{}", many.concat());
         assert_eq!(run(&mut client, &command), "+OK");
         run(&mut engine.client(), "MSET 10007a 1 9 2 1 3");
