@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use xtasking::Runtime;
 use xtasking_store::Engine;
@@ -225,6 +226,13 @@ fn denied_requests_are_counted_together() {
     assert_eq!(entries.iter().copied().map(entry).collect::<Vec<_>>(), expected);
     assert!(entries[2].contains(" multi=0 ") && entries[2].contains(" cmd=get user=u "), "{}", entries[2]);
     assert!(run(&mut root, "ACL LOG 2").starts_with("*2 "));
+    run(&mut client, &format!("GET {}", "k".repeat(1000)));
+    run(&mut root, &format!("AUTH {} x", "n".repeat(1000)));
+    let log = run(&mut root, "ACL LOG 2");
+    for name in ["k", "n"] {
+        let is_there = |length| log.contains(&format!(" {} ", name.repeat(length)));
+        assert!(is_there(128) && !is_there(1000), "names are cut: {log}");
+    }
     run(&mut root, "CONFIG SET acllog-max-len 3");
     run(&mut client, "GET c");
     assert!(run(&mut root, "ACL LOG").starts_with("*3 "));
@@ -276,14 +284,20 @@ fn users_come_from_the_settings() {
     assert_eq!(run(&mut client, "AUTH u x"), "+OK");
     assert_eq!(run(&mut client, "GET ab"), "$-1");
     assert_eq!(run(&mut client, "AUTH secret"), "+OK");
+    for line in ["ACL LOAD", "ACL SAVE"] {
+        assert!(run(&mut client, line).contains("with the setting aclfile"), "there is no file");
+    }
     for (lines, why) in [
-        (vec!["u", "u"], "Duplicate user found"),
+        (vec!["u", "u"], "user, line 2: Duplicate user found"),
         (vec!["default on", "default on"], "Duplicate user found"),
-        (vec!["u +nothing"], "'+nothing': Unknown command or category name in ACL"),
+        (
+            vec!["v on", "u +nothing"],
+            "user, line 2: the user 'u' has the rule '+nothing': Unknown command or category name in ACL",
+        ),
         (vec!["u >secret on x"], "the user 'u': Syntax error"),
         (vec!["u (+get"], "a selector without an end"),
-        (vec![""], "a user has no name"),
-        (vec!["u 'x"], "quotes that are not closed"),
+        (vec![""], "user, line 1: it has no name of a user"),
+        (vec!["u 'x"], "user, line 1: it has quotes that are not closed"),
     ] {
         let error = failure(lines.iter().fold(Engine::builder(), |builder, line| builder.user(*line)));
         assert!(error.contains(why) && !error.contains("secret"), "{lines:?}: {error}");
@@ -309,6 +323,7 @@ fn users_are_loaded_from_a_file_and_saved() {
     run(&mut root, "ACL SETUSER eve on >eve +get allkeys");
     let users = run(&mut root, "ACL LIST");
     assert_eq!(run(&mut root, "ACL SAVE"), "+OK");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing else is left");
     run(&mut root, "ACL SETUSER mallory on");
     assert_eq!(run(&mut root, "ACL LOAD"), "+OK");
     assert_eq!(run(&mut root, "ACL LIST"), users);
@@ -320,6 +335,119 @@ fn users_are_loaded_from_a_file_and_saved() {
     fs::remove_dir_all(&folder).unwrap();
     assert!(run(&mut root, "ACL SAVE").starts_with("-ERR There was an error trying to save the ACLs"));
     assert!(run(&mut root, "ACL LOAD").contains("opening file 'users.acl'"));
+}
+
+/// Makes a folder with a file of users, and the builder of an engine that has it.
+fn with_file(name: &str, text: &str) -> (PathBuf, Builder) {
+    let folder = std::env::temp_dir().join(format!("xtasking-store-{name}-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("users.acl"), text).unwrap();
+    let builder = Engine::builder().shards(1).setting("dir", folder.to_str().unwrap());
+    (folder, builder.setting("aclfile", "users.acl"))
+}
+
+#[test]
+fn a_file_without_the_default_user_leaves_its_password() {
+    let (folder, builder) = with_file("acl-default", "user u on >x +get\n");
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    let engine = builder.setting("requirepass", "secret").build(&rt);
+    let mut root = engine.client();
+    assert_eq!(run(&mut root, "PING"), "-NOAUTH Authentication required.");
+    assert_eq!(run(&mut root, "AUTH secret"), "+OK");
+    run(&mut root, "ACL SETUSER default nopass");
+    assert_eq!(run(&mut engine.client(), "PING"), "+PONG");
+    assert_eq!(run(&mut root, "ACL LOAD"), "+OK");
+    assert_eq!(run(&mut engine.client(), "PING"), "-NOAUTH Authentication required.");
+    // One that is named is as it is said there.
+    fs::write(folder.join("users.acl"), "user default on nopass +@all\n").unwrap();
+    assert_eq!(run(&mut root, "ACL LOAD"), "+OK");
+    assert_eq!(run(&mut engine.client(), "PING"), "+PONG");
+    run(&mut root, "CONFIG SET timeout 0");
+    assert_eq!(run(&mut engine.client(), "PING"), "+PONG");
+    assert_eq!(run(&mut root, "CONFIG SET requirepass secret"), "+OK");
+    assert_eq!(run(&mut engine.client(), "PING"), "-NOAUTH Authentication required.");
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_is_for_those_that_could_read_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let (folder, builder) = with_file("acl-mode", "user u on >x +get\n");
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    let mut root = builder.build(&rt).client();
+    let path = folder.join("users.acl");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    for mode in [0o644, 0o600] {
+        assert_eq!(run(&mut root, "ACL SAVE"), "+OK");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode);
+        // The next one has none before it.
+        fs::remove_file(&path).unwrap();
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn users_that_a_file_cannot_have_are_not_saved() {
+    let (folder, builder) = with_file("acl-quotes", "user u on >x +get\n");
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    let engine = builder.build(&rt);
+    let mut root = engine.client();
+    for selector in ["(~'a\"b' +get)", "(~'a)' +get)"] {
+        let made = root.run(["ACL", "SETUSER", "odd", "clearselectors", selector]).unwrap();
+        assert_eq!(shown(&made), "+OK");
+        let refused = run(&mut root, "ACL SAVE");
+        assert!(refused.contains("the rules of user 'odd' cannot be written"), "{refused}");
+    }
+    assert_eq!(fs::read(folder.join("users.acl")).unwrap(), b"user u on >x +get\n");
+    for rule in ["+select|0 1", "+select|0\nuser eve on nopass +@all"] {
+        let refused = root.run(["ACL", "SETUSER", "odd", rule]).unwrap();
+        assert!(shown(&refused).starts_with("-ERR Error in ACL SETUSER modifier"), "{rule}");
+    }
+    run(&mut root, "ACL SETUSER odd clearselectors +select|0 ~\"a' ~b)");
+    assert_eq!(run(&mut root, "ACL SAVE"), "+OK");
+    let users = run(&mut root, "ACL LIST");
+    assert_eq!(run(&mut root, "ACL LOAD"), "+OK");
+    assert_eq!(run(&mut root, "ACL LIST"), users);
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn listeners_end_as_a_file_takes_their_channels() {
+    let (folder, builder) = with_file("acl-listeners", "user default on nopass ~* resetchannels &a +@all\n");
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    let closed = Arc::new(Mutex::new(Vec::new()));
+    let seen = closed.clone();
+    let engine = builder.on_close(move |id| seen.lock().unwrap().push(id)).build(&rt);
+    let (mut root, mut listener) = (engine.client(), engine.client());
+    run(&mut root, "ACL SETUSER default &b");
+    run(&mut listener, "SUBSCRIBE b");
+    assert_eq!(run(&mut root, "PUBLISH b x"), ":1");
+    assert_eq!(run(&mut root, "ACL LOAD"), "+OK");
+    assert_eq!(*closed.lock().unwrap(), [listener.id().unwrap()]);
+    run(&mut root, "ACL SETUSER default &b");
+    assert_eq!(run(&mut root, "PUBLISH b x"), ":0", "also a session without a connection");
+    run(&mut listener, "SUBSCRIBE b");
+    assert_eq!(run(&mut root, "PUBLISH b x"), ":1", "it may listen again");
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn sessions_of_removed_users_get_no_messages() {
+    on_each(settings(), |setting| {
+        let rt = setting.build();
+        let engine = Engine::builder().shards(4).build(&rt);
+        let mut root = engine.client();
+        run(&mut root, "ACL SETUSER u on nopass allkeys allchannels +@all");
+        let (mut listener, mut monitor) = (client_of(&engine, "u"), client_of(&engine, "u"));
+        run(&mut listener, "SUBSCRIBE a");
+        run(&mut monitor, "MONITOR");
+        assert_eq!(run(&mut root, "PUBLISH a x"), ":1");
+        run(&mut root, "ACL DELUSER u");
+        _ = (listener.take_messages(), monitor.take_messages());
+        assert_eq!(run(&mut root, "PUBLISH a x"), ":0");
+        assert!(listener.take_messages().is_empty() && monitor.take_messages().is_empty());
+    });
 }
 
 #[test]

@@ -48,6 +48,15 @@ fn requests_are_shown_in_order_without_secrets() {
             "[3 ] \"HELLO\" \"AUTH\" \"(redacted)\" \"(redacted)\"",
         ];
         assert_eq!(seen(&mut monitor), expected);
+        for line in [
+            "HELLO 3 SETNAME auth AUTH user hidden",
+            "HELLO 2 SETNAME AUTH user hidden",
+            "HELLO SETNAME auth AUTH user hidden",
+        ] {
+            run(&mut client, line);
+        }
+        let lines = seen(&mut monitor);
+        assert!(lines.len() == 3 && lines.iter().all(|line| !line.contains("hidden")), "{lines:?}");
         for line in ["MULTI", "INCR n", "GET n"] {
             run(&mut client, line);
         }

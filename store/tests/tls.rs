@@ -8,10 +8,12 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use xtasking::Runtime;
 use xtasking_store::Engine;
+use xtasking_store::engine::Builder;
 use xtasking_store::net::{ServeError, Service};
 use xtasking_testing::{eventually, watchdog};
 
@@ -46,11 +48,18 @@ impl Files {
     }
 
     fn start(&self, rt: &Runtime, settings: &[(&str, &str)]) -> Result<(Service, SocketAddr), ServeError> {
-        let builder = Engine::builder().shards(16).setting("dir", self.folder.to_str().unwrap());
+        self.start_with(Engine::builder(), rt, settings)
+    }
+
+    fn start_with(
+        &self,
+        builder: Builder,
+        rt: &Runtime,
+        settings: &[(&str, &str)],
+    ) -> Result<(Service, SocketAddr), ServeError> {
+        let builder = builder.shards(16).setting("dir", self.folder.to_str().unwrap());
         let builder = builder.setting("tls-cert-file", "server.crt").setting("tls-key-file", "server.key");
-        let set = |builder: xtasking_store::engine::Builder, (name, value): &(&str, &str)| {
-            builder.setting(*name, *value)
-        };
+        let set = |builder: Builder, (name, value): &(&str, &str)| builder.setting(*name, *value);
         let mut service = Service::start(settings.iter().fold(builder, set), rt);
         let address = service.listen_tls("127.0.0.1:0")?[0];
         Ok((service, address))
@@ -178,6 +187,65 @@ fn what_is_no_tls_is_closed() {
     _ = client.read_to_end(&mut rest);
     assert!(!rest.starts_with(b"+PONG"), "{rest:?}");
     eventually("the client is gone", || service.engine().server().clients.is_empty());
+}
+
+/// What a read receives at most is less than what has come: it goes on without another event.
+#[test]
+fn records_with_little_in_them_are_read_to_the_end() {
+    let _watched = watchdog();
+    let files = Files::new("records");
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    let (_service, address) = files.start(&rt, &[NO_CERTIFICATES]).unwrap();
+    let mut client = files.connect(address, false);
+    let mut reply = [0; 7];
+    client.write_all(b"PING\r\n").unwrap();
+    client.read_exact(&mut reply).unwrap();
+    // Less than the window of the connection, and more than one read takes.
+    let value = "x".repeat(1_700);
+    let mut records = Vec::new();
+    for byte in format!("*2\r\n$4\r\nECHO\r\n${}\r\n{value}\r\n", value.len()).bytes() {
+        client.conn.writer().write_all(&[byte]).unwrap();
+        client.conn.write_tls(&mut records).unwrap();
+    }
+    // All has come before anything is read.
+    let (began, begin) = mpsc::channel();
+    let (sent, wait) = mpsc::channel();
+    rt.task(()).spawn(move |(), _| {
+        began.send(()).unwrap();
+        wait.recv().unwrap();
+    });
+    begin.recv().unwrap();
+    client.sock.write_all(&records).unwrap();
+    sent.send(()).unwrap();
+    let expected = format!("${}\r\n{value}\r\n", value.len());
+    let mut echoed = vec![0; expected.len()];
+    client.read_exact(&mut echoed).unwrap();
+    assert_eq!(echoed, expected.as_bytes());
+}
+
+#[test]
+fn handshakes_that_do_not_end_are_closed() {
+    let _watched = watchdog();
+    let files = Files::new("handshake");
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    let now = Arc::new(AtomicU64::new(1_000_000));
+    let time = now.clone();
+    let builder = Engine::builder().clock(move || time.load(Ordering::Relaxed));
+    let (service, address) = files.start_with(builder, &rt, &[NO_CERTIFICATES]).unwrap();
+    let mut silent = TcpStream::connect(address).unwrap();
+    let mut client = files.connect(address, false);
+    let mut ping = || {
+        let mut reply = [0; 7];
+        client.write_all(b"PING\r\n").unwrap();
+        client.read_exact(&mut reply).unwrap();
+        assert_eq!(&reply, b"+PONG\r\n");
+    };
+    ping();
+    assert_eq!(service.engine().server().clients.len(), 2, "both were accepted in order");
+    now.fetch_add(10_001, Ordering::Relaxed);
+    // An alert at most comes before the end.
+    silent.read_to_end(&mut Vec::new()).unwrap();
+    ping();
 }
 
 #[test]

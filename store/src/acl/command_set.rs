@@ -2,6 +2,7 @@
 
 use super::RuleError;
 use super::catalog::{CATEGORIES, Catalog, category};
+use super::selector::has_spaces;
 use crate::command::Command;
 use crate::resp::Args;
 use std::cmp::Reverse;
@@ -79,7 +80,7 @@ impl CommandSet {
         if container.contains(&b'|') {
             return Err(RuleError::OfSubcommand);
         }
-        if first.is_empty() {
+        if first.is_empty() || has_spaces(first) {
             return Err(RuleError::Syntax);
         }
         if !catalog.command(number).subcommands.is_empty() {
@@ -189,6 +190,8 @@ mod tests {
             ("get|a|b", RuleError::UnknownCommand),
             ("config|get|a", RuleError::OfSubcommand),
             ("select|", RuleError::Syntax),
+            ("select|0 1", RuleError::Syntax),
+            ("select|0\nuser x", RuleError::Syntax),
         ] {
             assert_eq!(CommandSet::default().apply(rule.as_bytes(), true), Err(error), "{rule}");
         }

@@ -8,10 +8,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const MOST_COMPARED: usize = 10;
 /// An entry that is older, in ms, is not the same.
 const LONGEST_AGE: u64 = 60_000;
+/// The most bytes of a name that are kept.
+const LONGEST_NAME: usize = 128;
+/// The most bytes of the line of a client that are kept: it has names too.
+const LONGEST_CLIENT: usize = 1024;
+
+/// Returns the beginning of a key, channel or name, as an entry keeps it: clients choose how long
+/// those are.
+pub(crate) fn shortened(name: &[u8]) -> Vec<u8> {
+    name[..name.len().min(LONGEST_NAME)].to_vec()
+}
 
 /// Why a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reason {
+pub(crate) enum DenialReason {
     /// The user may not run the command.
     Command,
     /// It may not access a key.
@@ -25,11 +35,12 @@ pub(crate) enum Reason {
 /// A request that was refused, perhaps several times.
 #[derive(Clone, Debug)]
 pub(crate) struct DeniedRequest {
-    pub(crate) reason: Reason,
+    pub(crate) reason: DenialReason,
     /// Where it came: by itself, or in a transaction.
     pub(crate) context: &'static str,
-    /// The command, key or channel.
+    /// The command, key or channel, [shortened].
     pub(crate) object: Vec<u8>,
+    /// Its name, [shortened].
     pub(crate) user: Vec<u8>,
     /// The client, as CLIENT LIST shows it.
     pub(crate) client: String,
@@ -47,7 +58,7 @@ pub(crate) struct Denials {
     counts: [AtomicU64; 4],
 }
 
-impl Reason {
+impl DenialReason {
     /// Returns the word of ACL LOG.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -79,6 +90,8 @@ impl Denials {
     pub(crate) fn push(&self, mut denied: DeniedRequest, most: usize) {
         // Relaxed: statistics order nothing.
         self.counts[denied.reason as usize].fetch_add(1, Ordering::Relaxed);
+        let end = denied.client.floor_char_boundary(LONGEST_CLIENT);
+        denied.client.truncate(end);
         let mut kept = self.lock();
         let known = kept.iter().take(MOST_COMPARED).position(|known| known.is_like(&denied));
         if let Some(known) = known.and_then(|at| kept.remove(at)) {
@@ -98,7 +111,7 @@ impl Denials {
     }
 
     /// Returns how many requests were refused for a reason.
-    pub(crate) fn count(&self, reason: Reason) -> u64 {
+    pub(crate) fn count(&self, reason: DenialReason) -> u64 {
         self.counts[reason as usize].load(Ordering::Relaxed)
     }
 

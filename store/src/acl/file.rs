@@ -2,10 +2,14 @@
 
 use super::registry::{RulesError, apply_all};
 use super::{User, is_user_name};
+use crate::snapshot::sync_names;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
+#[cfg(unix)]
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Returns the line of a user.
 pub(crate) fn show_line(name: &[u8], user: &User) -> Vec<u8> {
@@ -91,27 +95,66 @@ fn parse_line(
     applied.map_err(LineError::Rules)
 }
 
-/// Replaces a file by lines: it is complete when it gets its name.
+/// Returns the text of a file with these users.
 ///
 /// # Errors
 ///
-/// Of the system. The file is then as it was.
-pub(crate) fn save_file(path: &Path, lines: &[Vec<u8>]) -> io::Result<()> {
+/// If a user would not be the same when the file is read: a selector may have quotes in a pattern,
+/// for example.
+pub(super) fn file_text(users: &[(Arc<[u8]>, Arc<User>)]) -> Result<Vec<u8>, String> {
+    let mut text = Vec::new();
+    for (name, user) in users {
+        let line = show_line(name, user);
+        let mut again = BTreeMap::new();
+        let is_read = parse_line(&line, &mut again, false).is_ok();
+        let shown = again.get(&**name).map(|user| show_line(name, user));
+        if !is_read || shown.as_ref() != Some(&line) {
+            let name = String::from_utf8_lossy(name);
+            return Err(format!("the rules of user '{name}' cannot be written as a line of a file"));
+        }
+        text.extend_from_slice(&line);
+        text.push(b'\n');
+    }
+    Ok(text)
+}
+
+/// Replaces a file: it is complete when it gets its name, durably. It is for its owner alone, or as
+/// the one before, for it has hashes of passwords. Only one call at a time may replace a file.
+///
+/// # Errors
+///
+/// Of the system. Unless it concerns the name alone, the file is then as it was.
+pub(super) fn save_file(path: &Path, text: &[u8]) -> io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".tmp-{}", std::process::id()));
-    let written = File::create(&name).and_then(|mut file| {
-        for line in lines {
-            file.write_all(line)?;
-            file.write_all(b"\n")?;
-        }
-        file.sync_all()
-    });
-    let renamed = written.and_then(|()| fs::rename(&name, path));
+    let name = Path::new(&name);
+    let renamed = write_new(name, path, text).and_then(|()| fs::rename(name, path));
     if renamed.is_err() {
         // It may not be there.
-        _ = fs::remove_file(&name);
+        _ = fs::remove_file(name);
     }
-    renamed
+    renamed?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    sync_names(folder.unwrap_or(Path::new(".")))
+}
+
+/// Writes a file that is not there, for what may read `old`.
+fn write_new(name: &Path, old: &Path, text: &[u8]) -> io::Result<()> {
+    // One of a process that has ended may have other rights.
+    _ = fs::remove_file(name);
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    options.mode(0o600);
+    let mut file = options.open(name)?;
+    #[cfg(unix)]
+    if let Ok(old) = fs::metadata(old) {
+        file.set_permissions(old.permissions())?;
+    }
+    #[cfg(not(unix))]
+    let _ = old;
+    file.write_all(text)?;
+    file.sync_all()
 }
 
 #[cfg(test)]

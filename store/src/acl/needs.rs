@@ -19,8 +19,8 @@ pub(crate) struct Needs {
 pub(super) struct KeyNeed {
     /// Its place among the arguments.
     pub(super) at: usize,
-    pub(super) reads: bool,
-    pub(super) writes: bool,
+    pub(super) needs_read: bool,
+    pub(super) needs_write: bool,
 }
 
 /// A channel to which a request publishes or listens.
@@ -44,8 +44,8 @@ const BOTH: Use = (true, true);
 pub(crate) fn needs_of(command: &Command, args: Args<'_>) -> Needs {
     let (first, others) = uses(command, args);
     let keys = command.keys.positions(args).into_iter().enumerate().map(|(index, at)| {
-        let (reads, writes) = if index == 0 { first } else { others };
-        KeyNeed { at, reads, writes }
+        let (needs_read, needs_write) = if index == 0 { first } else { others };
+        KeyNeed { at, needs_read, needs_write }
     });
     let channels = match command.name {
         "publish" => 1..2,

@@ -1,7 +1,9 @@
 //! All users.
 
+use super::file::{file_text, save_file};
 use super::{Account, Denials, RuleError, User};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The name of the user that new connections have.
@@ -16,8 +18,11 @@ pub(crate) struct Acl {
     accounts: Mutex<Accounts>,
     /// Also among the accounts. It is never removed.
     default: Arc<Account>,
-    /// The password of the setting `requirepass` that was applied last.
+    /// The password of the setting `requirepass` that was applied last. Locked before the accounts.
     password: Mutex<String>,
+    /// Held while a file is written: files come one after the other, the last one with the users
+    /// of the last request.
+    saving: Mutex<()>,
     pub(crate) denials: Denials,
 }
 
@@ -39,7 +44,13 @@ impl Default for Acl {
     fn default() -> Self {
         let default = Account::new(DEFAULT, User::default_user());
         let accounts = Mutex::new(BTreeMap::from([(default.name().clone(), default.clone())]));
-        Self { accounts, default, password: Mutex::default(), denials: Denials::default() }
+        Self {
+            accounts,
+            default,
+            password: Mutex::default(),
+            saving: Mutex::default(),
+            denials: Denials::default(),
+        }
     }
 }
 
@@ -94,21 +105,29 @@ impl Acl {
     }
 
     /// Returns true if the default user takes any password.
-    pub(crate) fn takes_any_password(&self) -> bool {
-        self.default.user().takes_any_password()
+    pub(crate) fn accepts_any_password(&self) -> bool {
+        self.default.user().accepts_any_password()
     }
 
-    /// Sets the password of the default user, unless it was set to this before.
-    pub(crate) fn require_password(&self, password: &str) {
+    fn lock_password(&self) -> MutexGuard<'_, String> {
         // Nothing panics inside.
-        let mut own = self.password.lock().unwrap_or_else(PoisonError::into_inner);
-        if *own != password {
-            password.clone_into(&mut own);
-            let _accounts = self.lock();
-            let mut user = User::clone(&self.default.user());
-            user.set_only_password(password);
-            self.default.set(user);
+        self.password.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the password of the default user to that of the setting `requirepass`. No password is
+    /// set only if there was one before: otherwise the user may have got others since. The setting
+    /// is read while no other call is under way: so an older text is never applied last.
+    pub(crate) fn require_password(&self, setting: impl FnOnce() -> String) {
+        let mut last = self.lock_password();
+        let password = setting();
+        if password.is_empty() && last.is_empty() {
+            return;
         }
+        let _accounts = self.lock();
+        let mut user = User::clone(&self.default.user());
+        user.set_only_password(&password);
+        self.default.set(user);
+        *last = password;
     }
 
     /// Finds the account for a name and a password, and passes it to `enter`. A user is removed
@@ -117,11 +136,32 @@ impl Acl {
         &self,
         name: &[u8],
         password: &[u8],
+        mut enter: impl FnMut(&Arc<Account>) -> T,
+    ) -> Option<T> {
+        loop {
+            let account = self.lock().get(name)?.clone();
+            let user = account.user();
+            // Without the lock: clients choose how long the password is.
+            if !user.accepts_password(password) {
+                return None;
+            }
+            let entered = self.if_unchanged(&account, &user, &mut enter);
+            if entered.is_some() {
+                return entered;
+            }
+        }
+    }
+
+    /// Calls a function while no user is changed or removed; not if this one was since.
+    fn if_unchanged<T>(
+        &self,
+        account: &Arc<Account>,
+        user: &Arc<User>,
         enter: impl FnOnce(&Arc<Account>) -> T,
     ) -> Option<T> {
         let accounts = self.lock();
-        let account = accounts.get(name)?;
-        account.user().takes(password).then(|| enter(account))
+        let is_there = accounts.get(account.name()).is_some_and(|known| Arc::ptr_eq(known, account));
+        (is_there && Arc::ptr_eq(&account.user(), user)).then(|| enter(account))
     }
 
     /// Finds a user.
@@ -132,6 +172,18 @@ impl Acl {
     /// Returns all users, by name.
     pub(crate) fn users(&self) -> Vec<(Arc<[u8]>, Arc<User>)> {
         self.lock().iter().map(|(name, account)| (name.clone(), account.user())).collect()
+    }
+
+    /// Writes all users to a file.
+    ///
+    /// # Errors
+    ///
+    /// Why they cannot be written.
+    pub(crate) fn save(&self, path: &Path) -> Result<(), String> {
+        // Nothing panics inside.
+        let _saving = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = file_text(&self.users())?;
+        save_file(path, &text).map_err(|error| error.to_string())
     }
 
     /// Changes a user, or makes it, by rules. `has_all_channels` says what a new one has.
@@ -172,10 +224,17 @@ impl Acl {
     }
 
     /// Replaces all users. Sessions of the default user keep it, with its new rights; those of
-    /// others lose all rights.
-    pub(crate) fn replace(&self, mut users: BTreeMap<Vec<u8>, User>) {
+    /// others lose all rights. If no default user is among the new ones, it is as at the start: it
+    /// has the password of the setting `requirepass`.
+    pub(crate) fn replace(&self, mut users: BTreeMap<Vec<u8>, User>, setting: impl FnOnce() -> String) {
+        let mut last = self.lock_password();
         let mut accounts = self.lock();
-        let default = users.remove(DEFAULT).unwrap_or_else(User::default_user);
+        let default = users.remove(DEFAULT).unwrap_or_else(|| {
+            let mut user = User::default_user();
+            *last = setting();
+            user.set_only_password(&last);
+            user
+        });
         let others = users.into_iter().map(|(name, user)| Account::new(&name, user));
         let mut new: Accounts = others.map(|account| (account.name().clone(), account)).collect();
         new.insert(self.default.name().clone(), self.default.clone());
@@ -231,6 +290,40 @@ mod tests {
             let error = acl.set_user(b"u", [rule], false);
             assert!(matches!(error, Err(RulesError::Rule { .. })), "{rule}");
         }
+    }
+
+    #[test]
+    fn a_user_that_was_changed_does_not_log_in_by_its_old_password() {
+        let acl = Acl::default();
+        acl.set_user(b"u", words("on >x"), false).unwrap();
+        let found = || {
+            let account = acl.lock().get(&b"u"[..]).unwrap().clone();
+            let user = account.user();
+            (account, user)
+        };
+        let (account, user) = found();
+        assert_eq!(acl.if_unchanged(&account, &user, |account| account.name().to_vec()).unwrap(), b"u");
+        acl.set_user(b"u", words("resetpass"), false).unwrap();
+        assert!(acl.if_unchanged(&account, &user, |_| ()).is_none(), "the password has gone");
+        let (account, user) = found();
+        acl.remove(b"u");
+        acl.set_user(b"u", words("on >y"), false).unwrap();
+        assert!(acl.if_unchanged(&account, &user, |_| ()).is_none(), "it is another user");
+        assert!(acl.authenticate(b"u", b"x", |_| ()).is_none());
+        assert!(acl.authenticate(b"u", b"y", |_| ()).is_some());
+    }
+
+    #[test]
+    fn the_setting_is_read_while_no_other_is_applied() {
+        let acl = Acl::default();
+        let setting = |acl: &Acl| {
+            assert!(acl.password.try_lock().is_err(), "another text could be applied in between");
+            "secret".to_owned()
+        };
+        acl.require_password(|| setting(&acl));
+        assert!(!acl.is_open() && acl.authenticate(b"default", b"secret", |_| ()).is_some());
+        acl.replace(BTreeMap::new(), || setting(&acl));
+        assert!(!acl.is_open() && acl.authenticate(b"default", b"secret", |_| ()).is_some());
     }
 
     #[test]

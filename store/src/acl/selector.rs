@@ -32,19 +32,19 @@ pub(crate) struct Selector {
 #[derive(Clone, Debug)]
 struct KeyPattern {
     pattern: Box<[u8]>,
-    reads: bool,
-    writes: bool,
+    can_read: bool,
+    can_write: bool,
 }
 
 impl KeyPattern {
     /// Reads what stands after `%`: letters, and the pattern after `~`.
     fn parse(text: &[u8]) -> Result<Self, RuleError> {
-        let mut found = Self { pattern: Box::default(), reads: false, writes: false };
+        let mut found = Self { pattern: Box::default(), can_read: false, can_write: false };
         for (at, letter) in text.iter().enumerate() {
             match letter.to_ascii_uppercase() {
-                b'R' if !found.reads => found.reads = true,
-                b'W' if !found.writes => found.writes = true,
-                b'~' if found.reads || found.writes => {
+                b'R' if !found.can_read => found.can_read = true,
+                b'W' if !found.can_write => found.can_write = true,
+                b'~' if found.can_read || found.can_write => {
                     found.pattern = text[at + 1..].into();
                     return Ok(found);
                 }
@@ -55,7 +55,7 @@ impl KeyPattern {
     }
 
     fn rule(&self) -> Vec<u8> {
-        let kind: &[u8] = match (self.reads, self.writes) {
+        let kind: &[u8] = match (self.can_read, self.can_write) {
             (true, true) => b"~",
             (true, false) => b"%R~",
             _ => b"%W~",
@@ -103,7 +103,7 @@ impl Selector {
             (b"allcommands", _) => self.commands = CommandSet::of_all(true),
             (b"nocommands", _) => self.commands = CommandSet::of_all(false),
             (_, [b'~', pattern @ ..]) => {
-                self.add_keys(KeyPattern { pattern: pattern.into(), reads: true, writes: true })?;
+                self.add_keys(KeyPattern { pattern: pattern.into(), can_read: true, can_write: true })?;
             }
             (_, [b'%', text @ ..]) => self.add_keys(KeyPattern::parse(text)?)?,
             (_, [b'&', pattern @ ..]) => self.add_channels(pattern)?,
@@ -133,8 +133,8 @@ impl Selector {
         }
         match self.keys.iter_mut().find(|known| known.pattern == added.pattern) {
             Some(known) => {
-                known.reads |= added.reads;
-                known.writes |= added.writes;
+                known.can_read |= added.can_read;
+                known.can_write |= added.can_write;
             }
             None => self.keys.push(added),
         }
@@ -161,7 +161,7 @@ impl Selector {
 
     /// Returns true if it allows to read all keys, or to write them.
     pub(super) fn allows_all_keys(&self, is_write: bool) -> bool {
-        let has_right = |known: &KeyPattern| if is_write { known.writes } else { known.reads };
+        let has_right = |known: &KeyPattern| if is_write { known.can_write } else { known.can_read };
         self.has_all_keys || self.keys.iter().any(|known| has_right(known) && *known.pattern == *b"*")
     }
 
@@ -179,7 +179,8 @@ impl Selector {
     }
 
     fn allows_key(&self, key: &[u8], need: &KeyNeed) -> bool {
-        let has_right = |known: &&KeyPattern| known.reads >= need.reads && known.writes >= need.writes;
+        let has_right =
+            |known: &&KeyPattern| known.can_read >= need.needs_read && known.can_write >= need.needs_write;
         let mut known = self.keys.iter().filter(has_right);
         self.has_all_keys || known.any(|known| glob::matches(&known.pattern, key))
     }

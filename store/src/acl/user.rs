@@ -11,7 +11,7 @@ use std::iter::once;
 pub(crate) struct User {
     is_on: bool,
     /// Whether any password is right.
-    takes_any_password: bool,
+    accepts_any_password: bool,
     /// The flags on RESTORE, which change nothing: what it takes is always checked.
     sanitizing: Option<&'static str>,
     /// The hashes of its passwords.
@@ -32,7 +32,7 @@ impl User {
     pub(crate) fn new(has_all_channels: bool) -> Self {
         Self {
             is_on: false,
-            takes_any_password: false,
+            accepts_any_password: false,
             sanitizing: None,
             passwords: Vec::new(),
             root: Selector::new(has_all_channels),
@@ -42,7 +42,7 @@ impl User {
 
     /// Makes the default user: it takes any password, and may do everything.
     pub(crate) fn default_user() -> Self {
-        Self { is_on: true, takes_any_password: true, root: Selector::of_all(), ..Self::new(true) }
+        Self { is_on: true, accepts_any_password: true, root: Selector::of_all(), ..Self::new(true) }
     }
 
     /// Applies a rule. `has_all_channels` says what new users and selectors have.
@@ -71,13 +71,13 @@ impl User {
         Ok(())
     }
 
-    fn reset_passwords(&mut self, takes_any: bool) {
-        self.takes_any_password = takes_any;
+    fn reset_passwords(&mut self, accepts_any: bool) {
+        self.accepts_any_password = accepts_any;
         self.passwords.clear();
     }
 
     fn add_password(&mut self, hash: String) {
-        self.takes_any_password = false;
+        self.accepts_any_password = false;
         if !self.passwords.contains(&hash) {
             self.passwords.push(hash);
         }
@@ -98,23 +98,23 @@ impl User {
     }
 
     /// Returns true if a client may log in with this password.
-    pub(super) fn takes(&self, password: &[u8]) -> bool {
+    pub(super) fn accepts_password(&self, password: &[u8]) -> bool {
         let hash = || password::hash(password);
         let is_right = || {
             let hash = hash();
             self.passwords.iter().fold(false, |is_right, known| is_right | password::is_same(known, &hash))
         };
-        self.is_on && (self.takes_any_password || is_right())
+        self.is_on && (self.accepts_any_password || is_right())
     }
 
     /// Returns true if any password is right.
-    pub(crate) fn takes_any_password(&self) -> bool {
-        self.takes_any_password
+    pub(crate) fn accepts_any_password(&self) -> bool {
+        self.accepts_any_password
     }
 
     /// Returns true if a new connection has this user without a password.
     pub(super) fn is_open(&self) -> bool {
-        self.is_on && self.takes_any_password
+        self.is_on && self.accepts_any_password
     }
 
     fn selectors(&self) -> impl Iterator<Item = &Selector> {
@@ -148,14 +148,14 @@ impl User {
     }
 
     /// Returns true if it may listen to a channel or by a pattern.
-    pub(crate) fn may_listen(&self, name: &[u8], is_pattern: bool) -> bool {
+    pub(crate) fn can_listen(&self, name: &[u8], is_pattern: bool) -> bool {
         self.selectors().any(|selector| selector.allows_channel(name, is_pattern))
     }
 
     /// Returns its flags, in the order of Redis.
     pub(crate) fn flags(&self) -> Vec<&'static str> {
         let state = if self.is_on { "on" } else { "off" };
-        let any = self.takes_any_password.then_some("nopass");
+        let any = self.accepts_any_password.then_some("nopass");
         once(state).chain(any).chain(self.sanitizing).collect()
     }
 

@@ -2,7 +2,7 @@
 
 use super::connection::listing::line;
 use super::{Call, Command, CommandError};
-use crate::acl::{Denial, DenialReason, DeniedRequest};
+use crate::acl::{Denial, DenialReason, DeniedRequest, shortened};
 use crate::resp::Args;
 use crate::server::{Server, Setting};
 use crate::session::Session;
@@ -88,8 +88,8 @@ fn denied(
     let denied = DeniedRequest {
         reason,
         context,
-        object: object.to_vec(),
-        user: user.to_vec(),
+        object: shortened(object),
+        user: shortened(&user),
         client: line(&session.client, server, now),
         at: now,
         count: 1,
@@ -110,8 +110,8 @@ pub(crate) fn note_wrong_password(
     let denied = DeniedRequest {
         reason: DenialReason::Auth,
         context: if is_queued { "multi" } else { "toplevel" },
-        object: args.at(0).to_vec(),
-        user: user.to_vec(),
+        object: shortened(args.at(0)),
+        user: shortened(user),
         client: line(&session.client, server, now),
         at: now,
         count: 1,

@@ -40,6 +40,16 @@ struct Waits {
     by_session: HashMap<u64, Parked>,
     /// Deadlines, each with its session and ticket.
     deadlines: BTreeSet<(u64, u64, u64)>,
+    /// Waits for several keys whose command runs again now, by session.
+    reruns: HashMap<u64, Rerun>,
+}
+
+/// A wait whose command runs again for one of its keys. Tasks that change others do not find it.
+#[derive(Debug)]
+struct Rerun {
+    ticket: u64,
+    /// The keys that have changed meanwhile.
+    missed: Vec<Box<[u8]>>,
 }
 
 impl Blocked {
@@ -60,10 +70,12 @@ impl Blocked {
         self.next_ticket.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Parks a batch. Gives it back if its session is gone.
-    pub(super) fn insert(&self, parked: Parked) -> Result<(), Parked> {
+    /// Parks a batch, and returns those of its keys that have changed while its command ran again.
+    /// Gives it back if its session is gone.
+    pub(super) fn insert(&self, parked: Parked) -> Result<Vec<Box<[u8]>>, Parked> {
         let session = parked.batch.session.id();
         let mut waits = self.lock();
+        let missed = waits.reruns.remove(&session).map_or_else(Vec::new, |rerun| rerun.missed);
         // Inside of the lock: a wait that can be ended is here to be found.
         if !parked.batch.session.client.begin_wait(parked.ticket) && !planted!("gone-session-waits") {
             return Err(parked);
@@ -72,21 +84,44 @@ impl Blocked {
             waits.deadlines.insert((deadline, session, parked.ticket));
         }
         waits.by_session.insert(session, parked);
-        Ok(())
+        Ok(missed)
     }
 
-    /// Ends a wait and takes its batch, if nothing has ended it before and `is_wanted`.
-    pub(super) fn take_if(
+    /// Ends a wait and takes its batch, if nothing has ended it before.
+    fn take(&self, session: u64, ticket: u64) -> Option<Parked> {
+        self.lock().take_if(session, ticket, |_| true)
+    }
+
+    /// Takes the batch of a session whose command is to run again for a key, if nothing has ended
+    /// its wait before and `is_wanted`. If the command runs now for another key, the caller of
+    /// [`insert`](Self::insert) learns of this one: else the change would be lost if that run gets
+    /// nothing.
+    pub(super) fn take_to_run(
         &self,
-        session: u64,
-        ticket: u64,
+        waiting: Waiting,
+        key: &[u8],
         is_wanted: impl FnOnce(&Parked) -> bool,
     ) -> Option<Parked> {
+        let Waiting { client: session, ticket, .. } = waiting;
         let mut waits = self.lock();
-        let found = waits.by_session.get(&session)?;
-        let client = &found.batch.session.client;
-        let is_taken = client.waits_with(ticket) && is_wanted(found) && client.end_wait(ticket);
-        if is_taken || planted!("ended-wait-served") { waits.remove(session, ticket) } else { None }
+        if let Some(rerun) = waits.reruns.get_mut(&session).filter(|rerun| rerun.ticket == ticket) {
+            if !planted!("missed-key-forgotten") {
+                rerun.missed.push(key.into());
+            }
+            return None;
+        }
+        let parked = waits.take_if(session, ticket, is_wanted)?;
+        if parked.block.keys.len() > 1 {
+            waits.reruns.insert(session, Rerun { ticket, missed: Vec::new() });
+        }
+        Some(parked)
+    }
+
+    /// Notes that a command has run again, and waits no more.
+    pub(super) fn end_rerun(&self, parked: &Parked) {
+        if parked.block.keys.len() > 1 {
+            self.lock().reruns.remove(&parked.batch.session.id());
+        }
     }
 
     /// Takes all parked batches.
@@ -113,6 +148,19 @@ impl Blocked {
 }
 
 impl Waits {
+    /// Ends a wait and takes its batch, if nothing has ended it before and `is_wanted`.
+    fn take_if(
+        &mut self,
+        session: u64,
+        ticket: u64,
+        is_wanted: impl FnOnce(&Parked) -> bool,
+    ) -> Option<Parked> {
+        let found = self.by_session.get(&session)?;
+        let client = &found.batch.session.client;
+        let is_taken = client.waits_with(ticket) && is_wanted(found) && client.end_wait(ticket);
+        if is_taken || planted!("ended-wait-served") { self.remove(session, ticket) } else { None }
+    }
+
     fn remove(&mut self, session: u64, ticket: u64) -> Option<Parked> {
         self.by_session.get(&session).filter(|found| found.ticket == ticket)?;
         let parked = self.by_session.remove(&session)?;
@@ -134,7 +182,7 @@ impl Inner {
 
     /// Ends a wait, unless something has ended it before.
     pub(super) fn end_wait<S: Spawner>(self: &Arc<Self>, spawner: S, waiting: Waiting, how: Unblock) {
-        if let Some(parked) = self.blocked.take_if(waiting.client, waiting.ticket, |_| true) {
+        if let Some(parked) = self.blocked.take(waiting.client, waiting.ticket) {
             self.finish_wait(spawner, parked, how);
         }
     }

@@ -237,6 +237,7 @@ impl Builder {
             workers: rt.workers(),
         };
         server.heed_settings();
+        server.require_password();
         server.make_users(&self.users).map_err(OpenError::Users)?;
         let engine = Engine {
             inner: Arc::new(Inner {

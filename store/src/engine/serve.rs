@@ -68,7 +68,7 @@ fn serve_key(body: &mut Body<'_>, database: usize, key: &[u8]) {
             continue;
         }
         let mut missing = None;
-        let parked = body.inner.blocked.take_if(waiting.client, waiting.ticket, |parked| {
+        let parked = body.inner.blocked.take_to_run(waiting, key, |parked| {
             let holds_others = parked.block.others.iter().all(|other| body.keys.may_write(other));
             if !holds_others && !planted!("other-shards-not-held") {
                 missing = Some(shards_of(body.inner, parked, key));
@@ -121,7 +121,7 @@ fn serve(body: &mut Body<'_>, parked: Parked, key: &[u8]) {
         reply.error(error.text());
         server.statistics.count_error(session.id(), error.text());
         body.turn.end_waited(body.inner, &batch, command);
-        body.let_go(Parked { batch, block, ticket, database }, before);
+        body.let_served_go(Parked { batch, block, ticket, database }, before);
         return;
     }
     let executed = body.execute(command, &mut batch, Some(key));
@@ -134,15 +134,27 @@ fn serve(body: &mut Body<'_>, parked: Parked, key: &[u8]) {
         body.insert(Parked { batch, block, ticket, database });
         return;
     }
-    body.let_go(Parked { batch, block, ticket, database }, before);
+    body.let_served_go(Parked { batch, block, ticket, database }, before);
 }
 
 impl Body<'_> {
-    /// Parks a batch, or ends it if its session is gone.
+    /// Parks a batch, or ends it if its session is gone. What has changed while its command ran
+    /// again is looked at by the next tasks.
     pub(super) fn insert(&mut self, parked: Parked) {
-        if let Err(parked) = self.inner.blocked.insert(parked) {
-            self.end_wait(parked, Unblock::Close);
+        let database = parked.database;
+        match self.inner.blocked.insert(parked) {
+            Ok(missed) => {
+                let serve = missed.into_iter().map(|key| Serve::of_key(self.inner, database, key));
+                self.turn.errands.extend(serve.map(Errand::Serve));
+            }
+            Err(parked) => self.end_wait(parked, Unblock::Close),
         }
+    }
+
+    /// Lets a batch go on whose command has run again.
+    fn let_served_go(&mut self, parked: Parked, before: usize) {
+        self.inner.blocked.end_rerun(&parked);
+        self.let_go(parked, before);
     }
 
     /// Ends a wait without the keys.
@@ -205,6 +217,12 @@ impl Body<'_> {
 }
 
 impl Serve {
+    /// Returns the sessions that wait for a key. The first needs no other shard.
+    fn of_key(inner: &Inner, database: usize, key: Box<[u8]>) -> Self {
+        let shards = [(inner.layout.shard(&key), true)].into_iter().collect();
+        Self { database, key, shards }
+    }
+
     /// Spawns a task that serves the sessions, then does the rest, and lets a batch go on.
     fn spawn(
         self,
@@ -245,10 +263,7 @@ pub(super) fn serve_in_order(
 
 /// Serves the sessions that wait for keys, by tasks.
 pub(super) fn serve_later(inner: &Arc<Inner>, keys: Vec<(usize, Box<[u8]>)>, cx: &mut Context) {
-    let serve = keys.into_iter().map(|(database, key)| {
-        let shards = [(inner.layout.shard(&key), true)].into_iter().collect();
-        Serve { database, key, shards }
-    });
+    let serve = keys.into_iter().map(|(database, key)| Serve::of_key(inner, database, key));
     serve_in_order(inner, serve.collect(), None, cx);
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Client, Engine, Finished};
 use crate::command::Effects;
+use crate::keyspace::Waiting;
 use crate::resp::Requests;
 use crate::server::Unblock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -112,6 +113,19 @@ fn those_that_wait_for_one_key_are_served_in_order() {
             assert_eq!(replies(handle), format!("*2\\r\\n$1\\r\\na\\r\\n$1\\r\\n{number}\\r\\n"));
         }
     });
+}
+
+#[test]
+fn a_key_that_changes_during_a_run_for_another_one_is_not_missed() {
+    let store = Store::new(Setting::Threads { workers: 1 }, 4);
+    let (client, _waits) = store.block(&["TAKE a b 0"]);
+    let blocked = &store.engine.inner.blocked;
+    let waiting = Waiting { ticket: blocked.next_ticket() - 1, client, heeds_removal: false };
+    let parked = blocked.take_to_run(waiting, b"a", |_| true).expect("the batch");
+    assert!(blocked.take_to_run(waiting, b"b", |_| true).is_none());
+    assert_eq!(blocked.insert(parked).expect("a session"), [b"b".as_slice().into()]);
+    let parked = blocked.take_to_run(waiting, b"a", |_| true).expect("the batch, as before");
+    assert_eq!(blocked.insert(parked).expect("a session"), []);
 }
 
 #[test]

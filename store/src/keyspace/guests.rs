@@ -39,9 +39,7 @@ impl Keys<'_> {
     pub(crate) fn wait(&mut self, key: &[u8], waiting: Waiting) {
         let all = self.guests_at(key).guests_mut().waiting.entry(key.into()).or_default();
         // One that names a key twice waits once.
-        if let Err(at) = all.binary_search_by_key(&waiting.ticket, |other| other.ticket) {
-            all.insert(at, waiting);
-        }
+        all.insert(waiting.ticket, waiting);
     }
 
     /// Lets the commands of the sessions that wait for a key run again, without a change of it.
@@ -56,7 +54,7 @@ impl Keys<'_> {
         let database = self.guests_at(key);
         let Some(guests) = &mut database.guests else { return };
         let Some(all) = guests.waiting.get_mut(key) else { return };
-        all.retain(|waiting| waiting.ticket != ticket);
+        all.remove(&ticket);
         if all.is_empty() {
             guests.waiting.remove(key);
             database.drop_empty_guests();
@@ -66,6 +64,7 @@ impl Keys<'_> {
     /// Returns the sessions that wait for a key, in order.
     pub(crate) fn waiting(&mut self, key: &[u8]) -> Vec<Waiting> {
         let guests = self.guests_at(key).guests.as_ref();
-        guests.and_then(|guests| guests.waiting.get(key)).cloned().unwrap_or_default()
+        let all = guests.and_then(|guests| guests.waiting.get(key));
+        all.map_or_else(Vec::new, |all| all.values().copied().collect())
     }
 }

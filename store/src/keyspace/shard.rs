@@ -2,7 +2,7 @@
 
 use super::saving::RetiredTable;
 use super::{AccessClock, Entry, Mark, Table};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use xtasking::task::Lines;
 
 /// The keys of all databases whose hashes lead here. Tasks that only read it run side by side.
@@ -31,7 +31,8 @@ pub(super) struct Database {
 #[derive(Debug, Default)]
 pub(super) struct Guests {
     pub(super) watched: HashMap<Box<[u8]>, Watched>,
-    pub(super) waiting: HashMap<Box<[u8]>, Vec<Waiting>>,
+    /// Those of each key, by ticket.
+    pub(super) waiting: HashMap<Box<[u8]>, BTreeMap<u64, Waiting>>,
 }
 
 /// A key that sessions watch.

@@ -18,6 +18,18 @@ use xtasking::{Context, Object, Plain, RuntimeHandle};
 pub(super) trait Socket: Source + Read + Write + Send + 'static {
     /// Whether it is to be read also when it becomes writable.
     const READS_WHEN_WRITABLE: bool = false;
+
+    /// Returns true if the last read has ended before all that had come was read, to let other
+    /// tasks have their turn.
+    fn is_cut(&self) -> bool {
+        false
+    }
+
+    /// Returns true if the client cannot send requests yet.
+    #[cfg(feature = "tls")]
+    fn is_handshaking(&self) -> bool {
+        false
+    }
 }
 
 impl Socket for TcpStream {}
@@ -114,8 +126,10 @@ impl<S: Socket> Connection<S> {
         }
         while self.run(this, cx) {}
         self.note_buffers();
+        let is_cut = !planted!("cut-read-ends") && self.io.stream().get().is_some_and(S::is_cut);
         match filled {
-            Ok(Filled::More) => {
+            Ok(Filled::Open) if !is_cut => {}
+            Ok(Filled::More | Filled::Open) => {
                 // Also the end, if it has come: it is reported once.
                 self.unread = self.unread | ready | Ready::READABLE;
                 // Otherwise the rest is read when the session is back.
@@ -123,7 +137,6 @@ impl<S: Socket> Connection<S> {
                     return Handled::Partly;
                 }
             }
-            Ok(Filled::Open) => {}
             Ok(Filled::Ended) | Err(_) => self.end(cx),
         }
         Handled::Fully
@@ -291,6 +304,14 @@ impl<S: Socket> Connection<S> {
     /// Ends the connection if its client has sent nothing since a moment.
     pub fn close_if_idle(&mut self, moment: u64, cx: &mut Context) {
         if self.session.is_some() && self.heard_at < moment {
+            self.close(cx);
+        }
+    }
+
+    /// Ends the connection if its handshake is still under way.
+    #[cfg(feature = "tls")]
+    pub fn close_if_handshaking(&mut self, cx: &mut Context) {
+        if self.io.stream().get().is_some_and(S::is_handshaking) {
             self.close(cx);
         }
     }

@@ -4,8 +4,10 @@ use super::connection::{Connection, Socket};
 #[cfg(feature = "tls")]
 use super::tls::TlsStream;
 use std::collections::HashMap;
+#[cfg(feature = "tls")]
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use xtasking::events::net::TcpStream;
 #[cfg(unix)]
 use xtasking::events::net::UnixStream;
@@ -20,10 +22,18 @@ pub(super) enum Handle {
     Unix(Object<Plain<Connection<UnixStream>>>),
 }
 
+/// How long a handshake may take, in ms.
+#[cfg(feature = "tls")]
+const LONGEST_HANDSHAKE: u64 = 10_000;
+
 /// The open connections, by the number of their session.
 #[derive(Default)]
 pub(super) struct Connections {
     open: Mutex<HashMap<u64, Handle>>,
+    /// Those by TLS whose handshakes are to be looked at, each with the time when it began, in ms
+    /// since 1970.
+    #[cfg(feature = "tls")]
+    handshakes: Mutex<VecDeque<(u64, u64)>>,
     count: AtomicUsize,
 }
 
@@ -42,26 +52,45 @@ impl Connections {
         self.count.fetch_sub(1, Ordering::Relaxed);
     }
 
-    pub fn insert(&self, session: u64, handle: Handle) {
-        self.lock().insert(session, handle);
+    /// Adds a connection that begins `now`, in ms since 1970.
+    pub fn insert(&self, session: u64, handle: Handle, now: u64) {
+        #[cfg(feature = "tls")]
+        if matches!(handle, Handle::Tls(_)) {
+            lock(&self.handshakes).push_back((session, now));
+        }
+        #[cfg(not(feature = "tls"))]
+        let _ = now;
+        lock(&self.open).insert(session, handle);
+    }
+
+    /// Closes the connections whose handshakes take too long. Each is looked at once.
+    #[cfg(feature = "tls")]
+    pub fn close_slow_handshakes(&self, rt: &RuntimeHandle, now: u64) {
+        let is_due = |&mut (_, began): &mut (u64, u64)| now.saturating_sub(began) > LONGEST_HANDSHAKE;
+        let next = || lock(&self.handshakes).pop_front_if(is_due);
+        while let Some((session, _)) = next() {
+            if let Some(Handle::Tls(connection)) = lock(&self.open).get(&session) {
+                rt.task(connection.write()).spawn(|connection, cx| connection.close_if_handshaking(cx));
+            }
+        }
     }
 
     pub fn remove(&self, session: u64) {
-        let removed = self.lock().remove(&session);
+        let removed = lock(&self.open).remove(&session);
         // Without the lock, as it may be the last handle.
         drop(removed);
     }
 
     /// Forgets all connections, as the runtime ends: those under way end with their tasks.
     pub fn forget_all(&self) {
-        let all = std::mem::take(&mut *self.lock());
+        let all = std::mem::take(&mut *lock(&self.open));
         // Without the lock, as these may be the last handles.
         drop(all);
     }
 
     /// Closes the connection of a session, by a task.
     pub fn close(&self, rt: &RuntimeHandle, session: u64) {
-        match self.lock().get(&session) {
+        match lock(&self.open).get(&session) {
             None => {}
             Some(Handle::Tcp(connection)) => close(rt, connection),
             #[cfg(feature = "tls")]
@@ -73,7 +102,7 @@ impl Connections {
 
     /// Sends a session's messages, by a task at its connection.
     pub fn deliver(&self, rt: &RuntimeHandle, session: u64) {
-        match self.lock().get(&session) {
+        match lock(&self.open).get(&session) {
             None => {}
             Some(Handle::Tcp(connection)) => deliver(rt, connection),
             #[cfg(feature = "tls")]
@@ -85,7 +114,7 @@ impl Connections {
 
     /// Closes all connections whose clients have sent nothing since `moment`, in ms since 1970.
     pub fn close_idle(&self, rt: &RuntimeHandle, moment: u64) {
-        for handle in self.lock().values() {
+        for handle in lock(&self.open).values() {
             match handle {
                 Handle::Tcp(connection) => close_if_idle(rt, connection, moment),
                 #[cfg(feature = "tls")]
@@ -95,11 +124,11 @@ impl Connections {
             }
         }
     }
+}
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Handle>> {
-        // Nothing panics inside.
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics inside.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn close<S: Socket>(rt: &RuntimeHandle, connection: &Object<Plain<Connection<S>>>) {

@@ -140,7 +140,7 @@ impl<L: Listen> Listener<L> {
         let Some(socket) = self.socket.get() else { return Err(ErrorKind::WouldBlock.into()) };
         let settings = &self.engine.server().settings;
         let is_open =
-            settings.number(Setting::ProtectedMode) == 0 || !self.engine.server().acl.takes_any_password();
+            settings.number(Setting::ProtectedMode) == 0 || !self.engine.server().acl.accepts_any_password();
         let Some((mut stream, [address, own])) = socket.accept(is_open)? else { return Ok(()) };
         let most = usize::try_from(settings.number(Setting::MaxClients)).unwrap_or(usize::MAX);
         if !self.connections.admit(most) {
@@ -163,7 +163,7 @@ impl<L: Listen> Listener<L> {
         let worker = events.worker();
         // A panic closes the connection by a task on it.
         let object = self.engine.runtime().plain(connection).core(worker).keep_on_panic().build();
-        self.connections.insert(id, L::handle(object.clone()));
+        self.connections.insert(id, L::handle(object.clone()), self.engine.now());
         events.deliver_to(&object, Connection::handle);
         Ok(())
     }

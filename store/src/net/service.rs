@@ -248,6 +248,8 @@ impl Ticker {
         if self.ticks.is_multiple_of(10) {
             self.engine.save_if_due(&*rt);
             self.engine.bound_memory(&*rt);
+            #[cfg(feature = "tls")]
+            self.connections.close_slow_handshakes(&rt, self.engine.now());
         }
         let timeout = self.engine.server().settings.number(Setting::Timeout) as u64;
         if timeout > 0 && self.ticks.is_multiple_of(100) {

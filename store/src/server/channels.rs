@@ -85,8 +85,7 @@ impl Channels {
         }
     }
 
-    /// Ends all that a lost session listens to.
-    #[cfg(feature = "net")]
+    /// Ends all that a session listens to which was lost, or has lost its user.
     pub(crate) fn forget(&self, session: u64) {
         for topic in &mut *self.lock() {
             topic.retain(|_, listeners| {

@@ -149,9 +149,14 @@ impl fmt::Debug for ShutdownHook {
 impl Server {
     /// Notes what the settings mean for requests. It is called when they were set.
     pub(crate) fn heed_settings(&self) {
-        self.acl.require_password(&self.settings.text(Setting::RequirePass));
         let threshold = self.settings.number(Setting::SlowlogLogSlowerThan);
         self.attention.set(Reason::EXACT_TIMES, (0..SHORT_TIME).contains(&threshold));
+    }
+
+    /// Gives the default user the password of the setting `requirepass`. It is called when that was
+    /// set.
+    pub(crate) fn require_password(&self) {
+        self.acl.require_password(|| self.settings.text(Setting::RequirePass));
     }
 
     /// Begins to end the program. Returns false if it has not said how.

@@ -14,7 +14,8 @@ impl Server {
         (!name.is_empty()).then(|| Path::new(&self.settings.text(Setting::Dir)).join(name))
     }
 
-    /// Replaces all users by those of a file.
+    /// Replaces all users by those of a file. If it names no default user, that one has the
+    /// password of the setting `requirepass`.
     ///
     /// # Errors
     ///
@@ -23,7 +24,8 @@ impl Server {
         let shown = self.settings.text(Setting::AclFile);
         let failed = |error| format!("Error loading ACLs, opening file '{shown}': {error}");
         let text = fs::read(path).map_err(failed)?;
-        self.acl.replace(parse_file(&text, &shown, self.settings.allows_new_users_all_channels())?);
+        let users = parse_file(&text, &shown, self.settings.allows_new_users_all_channels())?;
+        self.acl.replace(users, || self.settings.text(Setting::RequirePass));
         Ok(())
     }
 
@@ -36,26 +38,26 @@ impl Server {
         let file = self.user_file();
         if let Some(path) = &file {
             if !lines.is_empty() {
-                return Err("users are set by lines and by aclfile: choose one of them".to_owned());
+                return Err("there are both lines `user` and an aclfile: choose one of them".to_owned());
             }
             return self.load_users(path);
         }
         let mut names = BTreeSet::new();
-        for line in lines {
-            let name = self.make_user(line)?;
-            if !names.insert(name.clone()) {
-                return Err(format!(
-                    "Duplicate user found: '{}' can only be defined once",
-                    String::from_utf8_lossy(&name)
-                ));
+        for (index, line) in lines.iter().enumerate() {
+            let failed = |why| format!("user, line {}: {why}", index + 1);
+            let name = self.make_user(line).map_err(failed)?;
+            let shown = String::from_utf8_lossy(&name);
+            if names.contains(&name) {
+                return Err(failed(format!("Duplicate user found: '{shown}' can only be defined once")));
             }
+            names.insert(name);
         }
         Ok(())
     }
 
     fn make_user(&self, line: &str) -> Result<Vec<u8>, String> {
-        let words = words(line.as_bytes()).ok_or("a line of a user has quotes that are not closed")?;
-        let [name, rules @ ..] = &*words else { return Err("a user has no name".to_owned()) };
+        let words = words(line.as_bytes()).ok_or("it has quotes that are not closed")?;
+        let [name, rules @ ..] = &*words else { return Err("it has no name of a user".to_owned()) };
         let shown = String::from_utf8_lossy(name);
         if !is_user_name(name) {
             return Err(format!("the name '{shown}' of a user has spaces"));

@@ -29,9 +29,9 @@ impl Subscriptions {
 impl Session {
     /// Begins to listen.
     pub(crate) fn subscribe(&mut self, channels: &Channels, topic: Topic, name: &[u8]) {
-        if self.subscriptions.0[topic as usize].insert(name.into()) {
-            channels.subscribe(topic, name, &self.client);
-        }
+        self.subscriptions.0[topic as usize].insert(name.into());
+        // Also if it is known: it may have been ended since, with rights of the user.
+        channels.subscribe(topic, name, &self.client);
     }
 
     /// Ends to listen.

@@ -16,4 +16,4 @@ pub(crate) use file::SnapshotFile;
 #[cfg(test)]
 pub(crate) use output::Message;
 pub(crate) use output::SnapshotOutput;
-pub(crate) use target::SnapshotTarget;
+pub(crate) use target::{SnapshotTarget, sync_names};

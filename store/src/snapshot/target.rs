@@ -77,12 +77,12 @@ impl SnapshotTarget {
 
 /// Syncs the names of a directory, so that a renamed file has its new name after a loss of power.
 #[cfg(unix)]
-fn sync_names(folder: &Path) -> io::Result<()> {
+pub(crate) fn sync_names(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
 /// Other systems have no such call.
 #[cfg(not(unix))]
-fn sync_names(_: &Path) -> io::Result<()> {
+pub(crate) fn sync_names(_: &Path) -> io::Result<()> {
     Ok(())
 }

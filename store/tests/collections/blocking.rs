@@ -3,6 +3,7 @@
 use super::{engine, run, runtime};
 use std::thread;
 use xtasking_store::Engine;
+use xtasking_testing::watchdog;
 
 /// Runs a command that waits on a thread of its own, then `wake` once it waits, and returns its
 /// reply.
@@ -78,4 +79,32 @@ fn a_chain_of_moves_is_served_by_one_push() {
     };
     assert_eq!(reply, "*2\r\n$1\r\nb\r\n$1\r\nx\r\n");
     assert_eq!(mover.join().expect("a reply"), "$1\r\nx\r\n");
+}
+
+/// For the first key the command runs again without result, and meanwhile the second one changes.
+/// More keys, on which nothing happens, let the run take long.
+#[test]
+fn no_push_is_lost_beside_a_run_without_result() {
+    let _watched = watchdog();
+    let rt = runtime();
+    let engine = engine(&rt);
+    let others: Vec<_> = (0..300).map(|number| format!("other{number}")).collect();
+    let command = format!("blpop {} b a 0", others.join(" "));
+    let mut waker = engine.client();
+    for round in 0..40 {
+        let mut client = engine.client();
+        let waiter = thread::spawn({
+            let command = command.clone();
+            move || run(&mut client, &command)
+        });
+        while !run(&mut waker, "info clients").contains("blocked_clients:1") {
+            thread::yield_now();
+        }
+        let mut other = engine.client();
+        let emptied = thread::spawn(move || run(&mut other, "set a text"));
+        run(&mut waker, &format!("rpush b {round}"));
+        assert!(waiter.join().expect("a reply").starts_with("*2\r\n$1\r\nb"), "round {round}");
+        emptied.join().expect("a reply");
+        run(&mut waker, "del a");
+    }
 }

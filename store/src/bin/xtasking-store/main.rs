@@ -208,12 +208,7 @@ fn chosen(matches: &ArgMatches) -> Result<Vec<(String, String)>, Box<dyn Error>>
     let mut chosen = Vec::new();
     if let Some(path) = matches.get_one::<PathBuf>("file") {
         let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
-            let (name, value) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-            let value = value.trim();
-            let value = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(value);
-            choose(&mut chosen, &name.to_ascii_lowercase(), value);
-        }
+        read_file(&text, &mut chosen);
     }
     for spec in Settings::registry() {
         if let Some(value) = matches.get_one::<String>(spec.name) {
@@ -226,6 +221,17 @@ fn chosen(matches: &ArgMatches) -> Result<Vec<(String, String)>, Box<dyn Error>>
         chosen.push((SAVE.to_owned(), SAVE_POINTS.to_owned()));
     }
     Ok(chosen)
+}
+
+/// Adds the settings of a file.
+fn read_file(text: &str, chosen: &mut Vec<(String, String)>) {
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let (name, value) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let (name, value) = (name.to_ascii_lowercase(), value.trim());
+        let unquoted = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        // A line of a user has several words, and each may have quotes of its own.
+        choose(chosen, &name, unquoted.filter(|_| name != USER).unwrap_or(value));
+    }
 }
 
 /// Adds a setting of the file. Lines of `save` add points to each other.
@@ -313,4 +319,21 @@ fn listen_tls(service: &mut Service, address: String) -> Result<Vec<SocketAddr>,
 #[cfg(not(feature = "tls"))]
 fn listen_tls(_: &mut Service, _: String) -> Result<Vec<SocketAddr>, ServeError> {
     Err(ServeError::Tls("the program was built without the feature `tls`".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_of_words_stay_in_lines_of_users() {
+        let mut chosen = Vec::new();
+        read_file(
+            "# none\n\nuser \"bob\" on \">pass word\"\nrequirepass \"secret\"\nSAVE 1 2\nsave 3 4",
+            &mut chosen,
+        );
+        let expected =
+            [("user", "\"bob\" on \">pass word\""), ("requirepass", "secret"), ("save", "1 2 3 4")];
+        assert_eq!(chosen, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
 }

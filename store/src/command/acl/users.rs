@@ -13,16 +13,30 @@ pub(super) fn setuser(call: &mut Call<'_, '_>) -> CommandResult {
     }
     let has_all_channels = call.server.settings.allows_new_users_all_channels();
     call.server.acl.set_user(name, rules.iter(), has_all_channels).map_err(|error| explain(&error))?;
+    end_forbidden_listeners(call, name);
+    call.ok()
+}
+
+/// Closes the connections of a user that listen to what it may not any more.
+pub(super) fn end_forbidden_listeners(call: &mut Call<'_, '_>, name: &[u8]) {
     if let Some(user) = call.server.acl.user(name)
         && !planted!("listeners-keep-channels")
     {
         let is_forbidden = |topic, channel: &[u8], client: &ClientInfo| {
-            !user.may_listen(channel, topic == Topic::Pattern) && has_user(client, name)
+            !user.can_listen(channel, topic == Topic::Pattern) && has_user(client, name)
         };
         let listening = call.server.channels.listeners_where(is_forbidden);
-        close_clients(call, &listening);
+        end_clients(call, &listening);
     }
-    call.ok()
+}
+
+/// Closes connections, and ends what they listen to and follow: sessions without a connection stay.
+fn end_clients(call: &mut Call<'_, '_>, clients: &[Arc<ClientInfo>]) {
+    close_clients(call, clients);
+    for client in clients {
+        call.server.channels.forget(client.id());
+        call.server.end_monitor(client.id());
+    }
 }
 
 /// Returns the error of rules that are not taken, in Redis' words.
@@ -46,7 +60,7 @@ fn has_user(client: &ClientInfo, name: &[u8]) -> bool {
 pub(super) fn close_users(call: &mut Call<'_, '_>, is_gone: impl Fn(&[u8]) -> bool) {
     let mut clients: Vec<Arc<ClientInfo>> = call.server.clients.all();
     clients.retain(|client| is_gone(&client.state().user));
-    close_clients(call, &clients);
+    end_clients(call, &clients);
 }
 
 pub(super) fn deluser(call: &mut Call<'_, '_>) -> CommandResult {

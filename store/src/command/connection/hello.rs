@@ -21,7 +21,7 @@ fn authenticate(call: &mut Call<'_, '_>, user: &[u8], password: &[u8]) -> Result
 pub(super) fn auth(call: &mut Call<'_, '_>) -> CommandResult {
     let args = call.args;
     match args.len() {
-        2 if call.server.acl.takes_any_password() => {
+        2 if call.server.acl.accepts_any_password() => {
             return Err(CommandError::fixed(
                 "ERR AUTH <password> called without any password configured for the default user. Are you \
                  sure your configuration is correct?",

@@ -19,16 +19,13 @@ pub(super) fn shown_args<'a>(command: &Command, args: Args<'a>) -> Vec<&'a [u8]>
     shown
 }
 
-/// Hides `hidden` arguments after each one that is this word.
+/// Hides `hidden` arguments after each one that is this word, also if that one is hidden itself or
+/// is the value of another option: however the command reads them, no secret is left.
 fn redact_after(args: &mut [&[u8]], first: usize, word: &str, hidden: usize) {
-    let mut at = first;
-    while at < args.len() {
-        if args[at].eq_ignore_ascii_case(word.as_bytes()) {
-            let end = args.len().min(at + 1 + hidden);
-            args[at + 1..end].fill(REDACTED);
-            at = end;
-        } else {
-            at += 1;
-        }
+    let named: Vec<usize> =
+        (first..args.len()).filter(|&at| args[at].eq_ignore_ascii_case(word.as_bytes())).collect();
+    for at in named {
+        let end = args.len().min(at + 1 + hidden);
+        args[at + 1..end].fill(REDACTED);
     }
 }

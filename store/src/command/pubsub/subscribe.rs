@@ -24,7 +24,7 @@ fn listen(call: &mut Call<'_, '_>, topic: Topic, what: &str) -> CommandResult {
     let (is_pattern, login) = (topic == Topic::Pattern, &mut call.session.login);
     if !login.has_all_rights() && !planted!("late-listener-spared") {
         let user = login.user();
-        call.session.is_closing |= call.args.skip(1).iter().any(|name| !user.may_listen(name, is_pattern));
+        call.session.is_closing |= call.args.skip(1).iter().any(|name| !user.can_listen(name, is_pattern));
     }
     call.done()
 }

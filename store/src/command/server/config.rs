@@ -3,7 +3,7 @@
 use super::super::error::printed;
 use super::super::{Call, CommandError, CommandResult};
 use crate::glob;
-use crate::server::{SettingError, SettingKind, Settings};
+use crate::server::{Setting, SettingError, SettingKind, Settings};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -57,11 +57,15 @@ pub(super) fn set(call: &mut Call<'_, '_>) -> CommandResult {
         }
         checked.push((index, value));
     }
+    let sets_password = checked.iter().any(|(index, _)| *index == Setting::RequirePass as usize);
     for (index, value) in checked {
         let set = call.server.settings.set(Settings::registry()[index].name, &value);
         debug_assert_eq!(set, Ok(()), "the value was checked");
     }
     call.server.heed_settings();
+    if sets_password {
+        call.server.require_password();
+    }
     call.effects.note_settings();
     call.ok()
 }
