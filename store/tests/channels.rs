@@ -161,6 +161,13 @@ fn new_keys_have_events_if_these_are_wanted() {
         assert_eq!(events("COPY b d"), "new copy_to");
         assert_eq!(events("MOVE d 1"), "move_from new move_to");
         assert_eq!(events("SINTERSTORE s none"), "");
+        assert_eq!(events("XGROUP CREATE t g 0 MKSTREAM"), "new xgroup-create");
+        assert_eq!(events("XGROUP CREATE t h 0 MKSTREAM"), "xgroup-create");
+        for line in ["MULTI", "XGROUP CREATE u g 0 MKSTREAM", "SELECT 3", "SET k 1"] {
+            assert_eq!(events(line), "");
+        }
+        assert_eq!(events("EXEC"), "new xgroup-create new set");
+        events("SELECT 0");
         assert_eq!(events("CONFIG SET notify-keyspace-events EA"), "");
         assert_eq!(events("SET e 1"), "set");
     });

@@ -160,12 +160,17 @@ impl Call<'_, '_> {
     /// and so do those that follow keyspace events. `event` is its name in Redis, as `lpush`.
     pub fn changed(&mut self, class: EventClass, event: &'static str, key: &[u8]) {
         self.keys.note_change(key);
-        if self.effects.records_insertions() {
-            let database = self.keys.database();
-            let inserted = self.keys.take_inserted();
-            inserted.into_iter().for_each(|key| self.effects.note_insertion(database, key));
-        }
+        self.tell_insertions();
         self.effects.note_change(class, event, self.keys.database(), key);
+    }
+
+    /// Tells of the keys that were inserted since it last did: before the event of what they were
+    /// inserted for.
+    pub(crate) fn tell_insertions(&mut self) {
+        if self.effects.records_insertions() {
+            let inserted = self.keys.take_inserted();
+            inserted.into_iter().for_each(|(database, key)| self.effects.note_insertion(database, key));
+        }
     }
 
     /// Says what is to be replayed to have the same effect: this in place of the command itself.

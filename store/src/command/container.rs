@@ -2,8 +2,8 @@
 
 use super::{Call, Command, CommandError, CommandResult, Flags};
 
-/// The function of such a command. A request with a subcommand runs that instead, and one without
-/// is refused for its number of arguments.
+/// The function of a command that only has subcommands. A request with a subcommand runs that
+/// instead, and one without is refused for its number of arguments.
 pub(super) fn container(_: &mut Call<'_, '_>) -> CommandResult {
     Err(CommandError::SYNTAX)
 }

@@ -1,10 +1,10 @@
 //! What a command changed, for those that follow: a log, and listeners to keyspace events.
 
 use super::Commands;
-use crate::keyspace::{Keys, TouchedKey};
+use crate::keyspace::{ChangedKey, Keys};
 use crate::rdb::dump;
 use crate::resp::Args;
-use crate::server::{Change, Server, SnapshotKind};
+use crate::server::{BroadcastChange, Server, SnapshotKind};
 use crate::value::Value;
 
 /// Kinds of keyspace events, as the setting `notify-keyspace-events` tells them apart.
@@ -90,7 +90,7 @@ pub struct Effects {
     /// Set if orders of keys are to be made or dropped, as the settings say.
     are_orders_due: bool,
     /// The changes for sessions that get all those of keys with a prefix.
-    broadcasts: Vec<Change>,
+    broadcasts: Vec<BroadcastChange>,
 }
 
 impl Effects {
@@ -240,7 +240,7 @@ impl Effects {
         let Some(touched) = keys.take_touched() else { return };
         server.invalidate(&touched.keys, own);
         if server.broadcasts() {
-            let change = |touched: TouchedKey| (touched.key, own.filter(|_| !touched.has_expired));
+            let change = |touched: ChangedKey| (touched.key, own.filter(|_| !touched.has_expired));
             self.broadcasts.extend(touched.keys.into_iter().map(change));
         }
         if touched.are_all {
@@ -249,7 +249,7 @@ impl Effects {
     }
 
     /// Returns the changes for sessions that get all those of keys with a prefix.
-    pub(crate) fn broadcasts(&self) -> &[Change] {
+    pub(crate) fn broadcasts(&self) -> &[BroadcastChange] {
         &self.broadcasts
     }
 

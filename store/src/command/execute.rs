@@ -18,6 +18,8 @@ pub(crate) fn execute(call: &mut Call<'_, '_>) -> Executed {
     call.effects.begin_command();
     let outcome = caught::run(command, call);
     call.keys.select(database);
+    // Those of a command that has failed, and has taken the key away again.
+    call.keys.forget_inserted();
     for expired in call.keys.take_expired() {
         call.effects.note_expired(expired.database, &expired.key);
     }

@@ -105,6 +105,11 @@ impl KeyPositions {
         }
     }
 
+    /// Returns true if there may be keys among the arguments.
+    pub(crate) fn are_arguments(self) -> bool {
+        !matches!(self, Self::None | Self::All | Self::Cursor | Self::Watched | Self::Transaction)
+    }
+
     /// Returns the positions of the keys among the arguments. There are at least as many arguments
     /// as the arity demands.
     pub fn positions(self, args: Args<'_>) -> Vec<usize> {

@@ -86,6 +86,14 @@ fn serve_key(body: &mut Body<'_>, database: usize, key: &[u8]) {
     }
 }
 
+/// Writes the messages to a session that tracks keys: what others have changed while it waited
+/// comes before its reply, which may have new values.
+fn write_messages(batch: &mut Batch) {
+    if batch.session.tracking.is_some() && !planted!("messages-after-served-value") {
+        batch.session.write_messages(&mut batch.reply);
+    }
+}
+
 fn shards_of(inner: &Inner, parked: &Parked, key: &[u8]) -> Shards {
     let keys = parked.block.others.iter().map(|other| &**other).chain([key]);
     let mut shards = keys.map(|key| (inner.layout.shard(key), true)).collect();
@@ -99,6 +107,7 @@ fn serve(body: &mut Body<'_>, parked: Parked, key: &[u8]) {
     let Ok(command) = resolve(batch.requests.args(batch.next)) else {
         unreachable!("a command that runs again was found before")
     };
+    write_messages(&mut batch);
     let before = batch.reply.len();
     // What has changed the key is another request.
     body.turn.measure();
@@ -121,6 +130,7 @@ fn serve(body: &mut Body<'_>, parked: Parked, key: &[u8]) {
         body.count_failure(&batch, command);
     }
     if executed.block.is_some() {
+        body.turn.errands.extend(batch.take_part().map(Errand::Send));
         body.insert(Parked { batch, block, ticket, database });
         return;
     }
@@ -152,6 +162,7 @@ impl Body<'_> {
         if how != Unblock::Close {
             self.count_end(&parked.batch, how);
         }
+        write_messages(&mut parked.batch);
         let Batch { session, reply, .. } = &mut *parked.batch;
         let before = reply.len();
         match how {

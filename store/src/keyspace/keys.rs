@@ -1,7 +1,7 @@
 //! What a command sees of the keyspace.
 
 use super::counting::Changing;
-use super::{AccessClock, Entry, Held, HeldShards, Layout, Mark, Table, Touched, VersionWord, Versions};
+use super::{AccessClock, ChangedKeys, Entry, Held, HeldShards, Layout, Mark, Table, VersionWord, Versions};
 use crate::server::KeyCounts;
 use crate::value::{Value, ValueRef};
 use std::cell::{Cell, RefCell};
@@ -26,10 +26,10 @@ pub struct Keys<'v> {
     now: u64,
     /// Keys that were changed and that sessions wait for.
     ready: Vec<(usize, Box<[u8]>)>,
-    /// Keys that were inserted, if that is noted.
-    pub(super) inserted: Option<Vec<Box<[u8]>>>,
+    /// Keys that were inserted, each with its database, if that is noted.
+    pub(super) inserted: Option<Vec<(usize, Box<[u8]>)>>,
     /// What was changed, for sessions that track keys.
-    pub(super) touched: Option<Box<Touched>>,
+    pub(super) touched: Option<Box<ChangedKeys>>,
     /// Keys that were removed because they had expired.
     pub(super) expired: Vec<Expired>,
     /// Expired keys that were met in shards that may be written. They are removed in the end: what

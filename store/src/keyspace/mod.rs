@@ -65,7 +65,7 @@ pub use ranges::KeysInOrder;
 pub use shard::Shard;
 pub(crate) use shard::Waiting;
 use table::Table;
-pub(crate) use touched::{Touched, TouchedKey};
+pub(crate) use touched::{ChangedKey, ChangedKeys};
 #[cfg(test)]
 pub(crate) use versions::CROWD;
 pub(crate) use versions::{VersionWord, Versions};

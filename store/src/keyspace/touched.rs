@@ -4,16 +4,16 @@ use super::Keys;
 
 /// What was changed since it was last taken. Nothing is noted while no session tracks keys.
 #[derive(Debug, Default)]
-pub(crate) struct Touched {
+pub(crate) struct ChangedKeys {
     /// Keys of any database, in the order of the changes. One may be there several times.
-    pub(crate) keys: Vec<TouchedKey>,
+    pub(crate) keys: Vec<ChangedKey>,
     /// Set if a database was emptied or swapped: any key may have changed.
     pub(crate) are_all: bool,
 }
 
 /// A key that was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TouchedKey {
+pub(crate) struct ChangedKey {
     pub(crate) key: Box<[u8]>,
     /// Whether it was removed as its time was over: that is no change by the command.
     pub(crate) has_expired: bool,
@@ -24,7 +24,7 @@ impl Keys<'_> {
     #[inline]
     pub(super) fn touch(&mut self, key: &[u8], has_expired: bool) {
         if self.version.is_tracked() {
-            self.touched.get_or_insert_default().keys.push(TouchedKey { key: key.into(), has_expired });
+            self.touched.get_or_insert_default().keys.push(ChangedKey { key: key.into(), has_expired });
         }
     }
 
@@ -43,19 +43,27 @@ impl Keys<'_> {
     /// Notes the insertion of a key, if that is wanted.
     #[inline]
     pub(super) fn note_insertion(&mut self, key: &[u8]) {
+        let database = self.database();
         if let Some(inserted) = &mut self.inserted {
-            inserted.push(key.into());
+            inserted.push((database, key.into()));
         }
     }
 
-    /// Takes the keys that were inserted, in order.
-    pub(crate) fn take_inserted(&mut self) -> Vec<Box<[u8]>> {
+    /// Takes the keys that were inserted, each with its database, in order.
+    pub(crate) fn take_inserted(&mut self) -> Vec<(usize, Box<[u8]>)> {
         self.inserted.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Forgets keys that were inserted, but that no event was to tell of.
+    pub(crate) fn forget_inserted(&mut self) {
+        if let Some(inserted) = &mut self.inserted {
+            inserted.clear();
+        }
     }
 
     /// Takes what was changed; `None` if nothing was noted.
     #[inline]
-    pub(crate) fn take_touched(&mut self) -> Option<Box<Touched>> {
+    pub(crate) fn take_touched(&mut self) -> Option<Box<ChangedKeys>> {
         self.touched.take()
     }
 

@@ -1,6 +1,6 @@
 //! Channels, and the sessions that listen to them.
 
-use super::inbox::Received;
+use super::inbox::Receipt;
 use super::{ClientInfo, Clients, Invalidation};
 use crate::glob;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ pub(crate) enum Message {
     Line(Arc<[u8]>),
     /// Keys that are to be dropped from a cache.
     Invalidation(Invalidation),
-    /// The session that was to get such messages, this one, is gone.
+    /// The session that was to get messages about keys, this one, is gone.
     BrokenRedirect(u64),
 }
 
@@ -35,7 +35,7 @@ impl Message {
         match self {
             Self::Published(published) => published.channel.len() + published.payload.len(),
             Self::Line(line) => line.len(),
-            Self::Invalidation(invalidation) => invalidation.len(),
+            Self::Invalidation(invalidation) => invalidation.bytes(),
             Self::BrokenRedirect(_) => 0,
         }
     }
@@ -120,7 +120,7 @@ impl Channels {
 
     /// Tells the sessions that had no message that they have one, and closes those that have too
     /// many.
-    pub(super) fn hand_over(&self, clients: &Clients, met: Vec<(Arc<ClientInfo>, Received)>) {
+    pub(super) fn hand_over(&self, clients: &Clients, met: Vec<(Arc<ClientInfo>, Receipt)>) {
         for (client, met) in met {
             if let Some(tell) = self.on_message.as_ref().filter(|_| met.was_empty) {
                 tell(client.id());

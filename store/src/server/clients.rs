@@ -1,7 +1,7 @@
 //! The connections, as other connections see them.
 
 use super::channels::Message;
-use super::inbox::{Inbox, Received};
+use super::inbox::{Inbox, Receipt};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -300,7 +300,7 @@ impl ClientInfo {
     }
 
     /// Keeps a message until the session takes it.
-    pub(super) fn receive(&self, message: Message) -> Received {
+    pub(super) fn receive(&self, message: Message) -> Receipt {
         lock(&self.inbox).push(message)
     }
 

@@ -60,7 +60,7 @@ pub use settings::{SettingError, Settings};
 pub use slow_log::{SlowLog, SlowRequest};
 pub(crate) use statistics::Times;
 pub use statistics::{CommandCounts, KeyCounts, Statistics};
-pub(crate) use tracking::{Change, Invalidation, Tracker, Tracking, TrackingMode};
+pub(crate) use tracking::{BroadcastChange, Invalidation, Tracker, Tracking, TrackingMode};
 
 use crate::acl::Acl;
 use crate::log::Log;

@@ -2,6 +2,8 @@
 //! end is what is in the store.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use xtasking::{Context, Promise};
 use xtasking_store::Engine;
 use xtasking_store::engine::Finished;
@@ -22,9 +24,24 @@ struct Reader {
     /// `None` for a key that was missing.
     cache: HashMap<Vec<u8>, Option<Vec<u8>>>,
     dropped: usize,
-    /// The keys of the requests under way, in order: those that were read, or none for a change.
-    asked: Vec<Vec<Vec<u8>>>,
+    /// Whether it tracks keys once the requests under way have run.
+    tracks: bool,
+    /// What the replies to the requests under way are to be taken for.
+    asked: Vec<Asked>,
     done: Promise<(Box<Session>, Self)>,
+}
+
+/// A request under way.
+#[derive(Debug, PartialEq)]
+enum Asked {
+    /// Its reply says nothing of keys.
+    Other,
+    /// It reads keys.
+    Read(Vec<Vec<u8>>),
+    /// A transaction.
+    Exec(Vec<Self>),
+    /// The session does not track from here on.
+    End,
 }
 
 /// A reply, or a message.
@@ -66,7 +83,7 @@ impl Reader {
         while !bytes.is_empty() {
             match take_item(&mut bytes) {
                 Item::Push(message) => self.drop_from_cache(&message),
-                item => self.note(&asked.next().expect("one reply for each request"), item),
+                item => self.note(asked.next().expect("one reply for each request"), item),
             }
         }
         assert_eq!(asked.next(), None, "one reply for each request");
@@ -81,39 +98,76 @@ impl Reader {
         }
     }
 
-    fn note(&mut self, keys: &[Vec<u8>], item: Item) {
-        let values = match item {
-            Item::Many(values) => values,
-            value => vec![value],
-        };
-        for (key, value) in keys.iter().zip(values) {
-            let Item::Bulk(value) = value else { panic!("{value:?}") };
-            self.cache.insert(key.clone(), value);
+    fn note(&mut self, asked: Asked, item: Item) {
+        match (asked, item) {
+            (Asked::Other, _) => {}
+            (Asked::End, _) => self.cache.clear(),
+            (Asked::Exec(asked), Item::Many(items)) => {
+                assert_eq!(asked.len(), items.len());
+                asked.into_iter().zip(items).for_each(|(asked, item)| self.note(asked, item));
+            }
+            (Asked::Read(keys), item) => {
+                let values = match item {
+                    Item::Many(values) => values,
+                    value => vec![value],
+                };
+                for (key, value) in keys.into_iter().zip(values) {
+                    let Item::Bulk(value) = value else { panic!("{value:?}") };
+                    self.cache.insert(key, value);
+                }
+            }
+            (asked, item) => panic!("{asked:?} {item:?}"),
         }
+    }
+
+    /// Adds a request that reads keys, or changes one.
+    fn ask(&mut self, requests: &mut Requests) -> Asked {
+        let (one, two) = (key(&mut self.random), key(&mut self.random));
+        let keys = if self.random.below(6) == 0 {
+            requests.push([&b"SET"[..], &one, b"own"]);
+            return Asked::Other;
+        } else if self.random.below(3) == 0 {
+            requests.push([&b"MGET"[..], &one, &two]);
+            vec![one, two]
+        } else {
+            requests.push([&b"GET"[..], &one]);
+            vec![one]
+        };
+        // What it reads without tracking must not stay.
+        if self.tracks { Asked::Read(keys) } else { Asked::Other }
     }
 
     /// Sends some requests: mostly reads.
     fn go_on(mut self, session: Box<Session>, cx: &mut Context) {
         if self.steps == 0 {
-            let Self { engine, random, steps, cache, dropped, asked, done } = self;
+            let Self { engine, random, steps, cache, dropped, tracks, asked, done } = self;
             let (rest, handle) = cx.handle().promise();
             drop(handle);
-            let reader = Self { engine, random, steps, cache, dropped, asked, done: rest };
+            let reader = Self { engine, random, steps, cache, dropped, tracks, asked, done: rest };
             return done.fulfil((session, reader));
         }
         self.steps -= 1;
         let mut requests = Requests::default();
         for _ in 0..=self.random.below(3) {
-            let (one, two) = (key(&mut self.random), key(&mut self.random));
-            if self.random.below(8) == 0 {
-                requests.push([&b"SET"[..], &one, b"own"]);
-                self.asked.push(Vec::new());
-            } else if self.random.below(3) == 0 {
-                requests.push([&b"MGET"[..], &one, &two]);
-                self.asked.push(vec![one, two]);
-            } else {
-                requests.push([&b"GET"[..], &one]);
-                self.asked.push(vec![one]);
+            match self.random.below(12) {
+                0 => {
+                    let (word, asked) = if self.tracks { ("OFF", Asked::End) } else { ("ON", Asked::Other) };
+                    requests.push(["CLIENT", "TRACKING", word]);
+                    self.asked.push(asked);
+                    self.tracks = !self.tracks;
+                }
+                1 | 2 => {
+                    requests.push(["MULTI"]);
+                    let queued: Vec<_> = (0..3).map(|_| self.ask(&mut requests)).collect();
+                    requests.push(["EXEC"]);
+                    // MULTI, and that each was queued.
+                    self.asked.extend((0..=queued.len()).map(|_| Asked::Other));
+                    self.asked.push(Asked::Exec(queued));
+                }
+                _ => {
+                    let asked = self.ask(&mut requests);
+                    self.asked.push(asked);
+                }
             }
         }
         let engine = self.engine.clone();
@@ -126,10 +180,11 @@ impl Reader {
     }
 }
 
-/// Changes keys, one after the other.
+/// Changes keys, one after the other. Time goes on with each.
 fn write(
     engine: Engine,
     session: Box<Session>,
+    now: Arc<AtomicU64>,
     mut random: Random,
     steps: usize,
     done: Promise<()>,
@@ -140,19 +195,24 @@ fn write(
         return done.fulfil(());
     }
     let (key, value) = (key(&mut random), random.below(1 << 40).to_string());
-    let requests = match random.below(4) {
+    now.fetch_add(1, Ordering::Relaxed);
+    let requests = match random.below(5) {
         0 => Requests::one([&b"DEL"[..], &key]),
+        1 => Requests::one([&b"SET"[..], &key, value.as_bytes(), b"PX", b"3"]),
         _ => Requests::one([&b"SET"[..], &key, value.as_bytes()]),
     };
     let own = engine.clone();
     engine.submit(cx, session, requests, move |finished: Finished, cx: &mut Context| {
-        write(own, finished.session, random, steps - 1, done, cx);
+        write(own, finished.session, now, random, steps - 1, done, cx);
     });
 }
 
 fn check(setting: Setting, round: u64) -> usize {
     let rt = setting.build();
-    let engine = Engine::builder().shards(2).seed(round).build(&rt);
+    let now = Arc::new(AtomicU64::new(1000));
+    let clock = now.clone();
+    let clock = move || clock.load(Ordering::Relaxed);
+    let engine = Engine::builder().shards(2).seed(round).clock(clock).build(&rt);
     let random = |number: u64| Random(setting.seed() ^ round << 32 ^ number);
     let mut readers = Vec::new();
     for number in 0..READERS {
@@ -164,6 +224,7 @@ fn check(setting: Setting, round: u64) -> usize {
             steps: STEPS,
             cache: HashMap::new(),
             dropped: 0,
+            tracks: true,
             asked: Vec::new(),
             done,
         };
@@ -179,13 +240,17 @@ fn check(setting: Setting, round: u64) -> usize {
     for number in 0..WRITERS {
         let (done, handle) = rt.promise();
         let (engine, random) = (engine.clone(), random(READERS + number));
-        let session = engine.session("");
-        rt.task(()).spawn(move |(), cx| write(engine, session, random, STEPS, done, cx));
+        let (session, now) = (engine.session(""), now.clone());
+        rt.task(()).spawn(move |(), cx| write(engine, session, now, random, STEPS, done, cx));
         writers.push(handle);
     }
     writers.into_iter().for_each(|handle| handle.join().unwrap());
     let ended: Vec<_> = readers.into_iter().map(|handle| handle.join().unwrap()).collect();
     let mut client = engine.client();
+    // Values that have expired stay in caches until a command that writes meets them.
+    for key in 0..KEYS {
+        client.run(["PERSIST", &key.to_string()]).unwrap();
+    }
     let mut dropped = 0;
     for (mut session, mut reader) in ended {
         reader.take(&session.take_messages());

@@ -69,6 +69,62 @@ fn messages_about_own_changes_come_right_after_the_reply() {
 }
 
 #[test]
+fn the_end_of_one_session_is_not_that_of_another() {
+    with_engine(|_, engine| {
+        let (mut one, mut two) = (tracker(engine, ""), tracker(engine, ""));
+        let (mut three, mut other) = (tracker(engine, "BCAST PREFIX b"), engine.client());
+        for client in [&mut one, &mut two] {
+            run(client, "MGET a b c");
+        }
+        run(&mut one, "CLIENT TRACKING OFF");
+        run(&mut other, "SET a 1");
+        assert_eq!(messages(&mut one), "");
+        assert_eq!(messages(&mut two), ">2 invalidate *1 a");
+        drop(three);
+        run(&mut other, "SET b 1");
+        assert_eq!(messages(&mut two), ">2 invalidate *1 b");
+        // What was noted goes with the last one only.
+        run(&mut two, "CLIENT TRACKING OFF | CLIENT TRACKING ON");
+        run(&mut other, "SET c 1");
+        assert_eq!(messages(&mut two), "");
+        three = tracker(engine, "");
+        run(&mut two, "GET c");
+        drop(three);
+        run(&mut other, "SET c 2");
+        assert_eq!(messages(&mut two), ">2 invalidate *1 c");
+    });
+}
+
+#[test]
+fn a_change_of_very_many_keys_drops_all_of_a_cache() {
+    // One runtime: there is much to copy.
+    let rt = settings().next().unwrap().build();
+    let engine = &Engine::builder().shards(4).build(&rt);
+    let (mut client, mut all) = (tracker(engine, ""), tracker(engine, "BCAST"));
+    let mut other = engine.client();
+    // 36 MiB of keys: more than may wait for a session.
+    let keys: Vec<_> = (0..9_u8).map(|number| vec![number + b'0'; 4 << 20]).collect();
+    let command = |name: &'static [u8]| std::iter::once(name).chain(keys.iter().map(|key| &**key));
+    client.run(command(b"MGET")).unwrap();
+    let pairs = keys.iter().flat_map(|key| [&**key, b"1"]);
+    assert_eq!(other.run(std::iter::once(&b"MSET"[..]).chain(pairs)).unwrap(), b"+OK\r\n");
+    for client in [&mut client, &mut all] {
+        assert!(messages(client).starts_with(">2 invalidate _"), "it was not to drop all");
+        assert!(!client.session().unwrap().is_closing);
+        assert_eq!(run(client, "PING"), "+PONG");
+        assert_eq!(
+            run(&mut other, &format!("CLIENT LIST ID {}", client.id().unwrap())).matches("id=").count(),
+            1
+        );
+    }
+    run(&mut client, "GET a");
+    run(&mut other, "SET a 1");
+    for client in [&mut client, &mut all] {
+        assert_eq!(messages(client), ">2 invalidate *1 a");
+    }
+}
+
+#[test]
 fn messages_about_other_changes_come_before_the_new_value() {
     with_engine(|_, engine| {
         let (mut reader, mut other) = (tracker(engine, ""), engine.client());
@@ -245,6 +301,66 @@ fn a_command_that_has_waited_tells_its_own_changes_after_its_reply() {
         let replies = super::shown(&finished.replies);
         assert!(replies.ends_with("*1 x y >2 invalidate *1 to +PONG"), "{replies}");
         engine.close(rt, finished.session);
+    });
+}
+
+/// Lets a session track `x` and the list `s`, and wait for an element of `s`; then runs `change` in
+/// another one. Returns the replies and the messages to the first one from its wait on.
+fn waited(rt: &Runtime, engine: &Engine, wait: &str, change: impl FnOnce(&mut Client)) -> String {
+    let mut other = engine.client();
+    let session = engine.session("");
+    let mut requests = xtasking_store::resp::Requests::one(["HELLO", "3"]);
+    for line in ["CLIENT TRACKING ON", "GET x", "LRANGE s 0 -1", "ECHO waits", wait, "PING"] {
+        requests.push(line.split(' '));
+    }
+    let (promise, handle) = rt.promise();
+    engine.submit(rt, session, requests, move |finished, _| promise.fulfil(finished));
+    while !run(&mut other, "INFO clients").contains("blocked_clients:1 ") {}
+    change(&mut other);
+    let finished = handle.join().unwrap();
+    engine.close(rt, finished.session);
+    super::shown(&finished.replies).split("waits ").nth(1).unwrap().to_owned()
+}
+
+#[test]
+fn messages_about_other_changes_come_before_the_end_of_a_wait() {
+    with_engine(|rt, engine| {
+        let change = |other: &mut Client| drop(run(other, "SET x 2 | RPUSH s y"));
+        let replies = waited(rt, engine, "BLPOP s 0", change);
+        assert_eq!(replies, ">2 invalidate *1 x >2 invalidate *1 s *2 s y +PONG");
+        let replies = waited(rt, engine, "BLMOVE s x LEFT LEFT 0", change);
+        assert!(replies.starts_with(">2 invalidate *1 x >2 invalidate *1 s -WRONGTYPE"), "{replies}");
+        run(&mut engine.client(), "DEL s x");
+        let replies = waited(rt, engine, "BLPOP s 0", |other| {
+            let list = run(other, "CLIENT LIST");
+            let waits = list.split("id=").find(|line| line.contains(" flags=bt")).unwrap();
+            let id = waits.split(' ').next().unwrap();
+            run(other, &format!("SET x 2 | CLIENT UNBLOCK {id} ERROR"));
+        });
+        assert!(replies.starts_with(">2 invalidate *1 x -UNBLOCKED "), "{replies}");
+    });
+}
+
+#[test]
+fn prefixes_must_not_overlap() {
+    with_engine(|_, engine| {
+        let mut client = tracker(engine, "BCAST PREFIX u: PREFIX x");
+        for (prefixes, refusal) in [
+            ("PREFIX a PREFIX c PREFIX ab", "'a' overlaps with another provided prefix 'ab'"),
+            ("PREFIX ab PREFIX aa PREFIX a", "'aa' overlaps with another provided prefix 'a'"),
+            ("PREFIX a PREFIX b PREFIX a", "'a' overlaps with another provided prefix 'a'"),
+            ("PREFIX a PREFIX u:1 PREFIX v", "'u:1' overlaps with an existing prefix 'u:'"),
+            ("PREFIX a PREFIX u", "'u' overlaps with an existing prefix 'u:'"),
+            ("PREFIX x", "'x' overlaps with an existing prefix 'x'"),
+        ] {
+            let reply = run(&mut client, &format!("CLIENT TRACKING ON BCAST {prefixes}"));
+            assert!(reply.starts_with(&format!("-ERR Prefix {refusal}")), "{prefixes}: {reply}");
+        }
+        let many: Vec<_> = (10_000..15_000).map(|number| format!(" PREFIX {number}")).collect();
+        let command = format!("CLIENT TRACKING ON BCAST{}", many.concat());
+        assert_eq!(run(&mut client, &command), "+OK");
+        run(&mut engine.client(), "MSET 10007a 1 9 2 1 3");
+        assert_eq!(messages(&mut client), ">2 invalidate *1 10007a");
     });
 }
 

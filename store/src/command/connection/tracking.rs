@@ -22,9 +22,9 @@ const CHOICE_SWITCHED: &str = "ERR You can't switch OPTIN/OPTOUT mode before dis
 struct Options<'a> {
     redirect: Option<u64>,
     is_broadcast: bool,
-    opts_in: bool,
-    opts_out: bool,
-    skips_own: bool,
+    is_opt_in: bool,
+    is_opt_out: bool,
+    is_noloop: bool,
     prefixes: Vec<&'a [u8]>,
 }
 
@@ -46,9 +46,9 @@ impl<'a> Options<'a> {
                     options.redirect = Some(client.id());
                 }
                 b"bcast" => options.is_broadcast = true,
-                b"optin" => options.opts_in = true,
-                b"optout" => options.opts_out = true,
-                b"noloop" => options.skips_own = true,
+                b"optin" => options.is_opt_in = true,
+                b"optout" => options.is_opt_out = true,
+                b"noloop" => options.is_noloop = true,
                 b"prefix" if has_more => {
                     at += 1;
                     options.prefixes.push(args.at(at));
@@ -63,13 +63,13 @@ impl<'a> Options<'a> {
     /// Returns which keys are tracked from now on, in place of how that was before.
     fn mode(&self, before: Option<TrackingMode>) -> Result<TrackingMode, CommandError> {
         let is_switched = before.is_some_and(|mode| (mode == TrackingMode::Broadcast) != self.is_broadcast);
-        let has_other_choice = self.opts_in && before == Some(TrackingMode::OptOut)
-            || self.opts_out && before == Some(TrackingMode::OptIn);
+        let has_other_choice = self.is_opt_in && before == Some(TrackingMode::OptOut)
+            || self.is_opt_out && before == Some(TrackingMode::OptIn);
         let refusals = [
             (!self.is_broadcast && !self.prefixes.is_empty(), PREFIX_ALONE),
             (is_switched, BROADCAST_SWITCHED),
-            (self.is_broadcast && (self.opts_in || self.opts_out), BROADCAST_CHOOSES),
-            (self.opts_in && self.opts_out, BOTH_CHOICES),
+            (self.is_broadcast && (self.is_opt_in || self.is_opt_out), BROADCAST_CHOOSES),
+            (self.is_opt_in && self.is_opt_out, BOTH_CHOICES),
             (has_other_choice, CHOICE_SWITCHED),
         ];
         if let Some((_, text)) = refusals.iter().find(|(is_refused, _)| *is_refused) {
@@ -77,8 +77,8 @@ impl<'a> Options<'a> {
         }
         Ok(match () {
             () if self.is_broadcast => TrackingMode::Broadcast,
-            () if self.opts_in => TrackingMode::OptIn,
-            () if self.opts_out => TrackingMode::OptOut,
+            () if self.is_opt_in => TrackingMode::OptIn,
+            () if self.is_opt_out => TrackingMode::OptOut,
             () => TrackingMode::Reads,
         })
     }
@@ -87,22 +87,30 @@ impl<'a> Options<'a> {
     ///
     /// # Errors
     ///
-    /// If a key may have two of them.
+    /// If a key may have two of them. Of several pairs, which one it names may differ from Redis.
     fn prefixes(&self, before: Option<&Tracker>) -> Result<BTreeSet<Box<[u8]>>, CommandError> {
         let overlap = |new: &[u8], which: &str, other: &[u8]| {
             let text = [b"ERR Prefix '", new, b"' overlaps with ", which.as_bytes(), b" prefix '", other];
             let after = b"'. Prefixes for a single client must not overlap.";
             CommandError::from_bytes([&text.concat()[..], after].concat())
         };
-        let overlaps = |one: &[u8], other: &[u8]| one.starts_with(other) || other.starts_with(one);
         let known = || before.into_iter().flat_map(Tracker::prefixes);
-        for (at, prefix) in self.prefixes.iter().enumerate() {
-            if let Some(other) = known().find(|known| overlaps(known, prefix)) {
-                return Err(overlap(prefix, "an existing", other));
+        // All between a prefix and a longer one of it, in ascending order, begin with it as well.
+        let given = self.prefixes.iter().enumerate().map(|(at, prefix)| (*prefix, Some(at)));
+        let mut all: Vec<_> = known().map(|prefix| (prefix, None)).chain(given).collect();
+        all.sort_unstable();
+        let overlaps = all.windows(2).filter(|pair| pair[1].0.starts_with(pair[0].0));
+        let pairs = overlaps.map(|pair| match (pair[0], pair[1]) {
+            ((known, None), (given, Some(at))) | ((given, Some(at)), (known, None)) => {
+                (at, given, "an existing", known)
             }
-            if let Some(other) = self.prefixes[at + 1..].iter().find(|other| overlaps(prefix, other)) {
-                return Err(overlap(prefix, "another provided", other));
+            ((one, at), (other, other_at)) if at < other_at => {
+                (at.unwrap_or_default(), one, "another provided", other)
             }
+            ((other, _), (one, at)) => (at.unwrap_or_default(), one, "another provided", other),
+        });
+        if let Some((_, prefix, which, other)) = pairs.min() {
+            return Err(overlap(prefix, which, other));
         }
         // Without a prefix all keys are tracked.
         let is_all = self.is_broadcast && self.prefixes.is_empty();
@@ -125,7 +133,7 @@ pub(super) fn set(call: &mut Call<'_, '_>) -> CommandResult {
     let mode = options.mode(before.map(Tracker::mode))?;
     let prefixes = options.prefixes(before)?;
     let client = call.session.client.clone();
-    let tracker = Tracker::new(client, mode, options.skips_own, options.redirect, prefixes);
+    let tracker = Tracker::new(client, mode, options.is_noloop, options.redirect, prefixes);
     let tracker = Arc::new(tracker);
     call.server.tracking.begin(&tracker, |is_tracked| call.keys.set_tracked(is_tracked));
     call.session.tracking = Some(tracker);
@@ -191,7 +199,7 @@ fn flags(session: &Session) -> Vec<&'static str> {
         (has_mode(TrackingMode::OptIn) && has_chosen, "caching-yes"),
         (has_mode(TrackingMode::OptOut), "optout"),
         (has_mode(TrackingMode::OptOut) && has_chosen, "caching-no"),
-        (tracker.skips_own(), "noloop"),
+        (tracker.is_noloop(), "noloop"),
         (tracker.is_broken(), "broken_redirect"),
     ];
     all.iter().filter(|(is_set, _)| *is_set).map(|(_, name)| *name).collect()

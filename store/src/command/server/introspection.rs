@@ -1,7 +1,7 @@
 //! COMMAND: what the table of commands says.
 
 use super::super::table::{commands, find};
-use super::super::{Call, Command, CommandError, CommandResult, KeyPositions};
+use super::super::{Call, Command, CommandError, CommandResult};
 use super::key_specs::{KeyPlace, KeySpec, flags_of, shown_specs};
 use super::tips::tips_of;
 use crate::glob;
@@ -184,15 +184,17 @@ pub(super) fn list(call: &mut Call<'_, '_>) -> CommandResult {
     call.done()
 }
 
+const UNKNOWN: CommandError = CommandError::fixed("ERR Invalid command specified");
+
 /// Finds the command whose arguments come after the subcommand of COMMAND, and the positions of its
 /// keys.
 fn find_keys<'a>(call: &Call<'a, '_>) -> Result<(&'static Command, Args<'a>, Vec<usize>), CommandError> {
     let args = call.args.skip(2);
-    let mut command = find(args.at(0)).ok_or(CommandError::fixed("ERR Invalid command specified"))?;
-    if let Some(subcommand) = args.get(1).and_then(|name| command.subcommand(name)) {
-        command = subcommand;
+    let mut command = find(args.at(0)).ok_or(UNKNOWN)?;
+    if let (false, Some(name)) = (command.subcommands.is_empty(), args.get(1)) {
+        command = command.subcommand(name).ok_or(UNKNOWN)?;
     }
-    if matches!(command.keys, KeyPositions::None | KeyPositions::All | KeyPositions::Cursor) {
+    if !command.keys.are_arguments() {
         return Err(CommandError::fixed("ERR The command has no key arguments"));
     }
     if !command.accepts(args.len()) {

@@ -62,6 +62,7 @@ pub(super) fn create(call: &mut Call<'_, '_>) -> CommandResult {
     }
     if last.is_none() {
         call.keys.note_change(key);
+        call.tell_insertions();
     }
     group_changed(call, "xgroup-create", key);
     call.ok()

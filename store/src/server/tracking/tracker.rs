@@ -25,7 +25,7 @@ pub(crate) struct Tracker {
     pub(super) client: Arc<ClientInfo>,
     mode: TrackingMode,
     /// Whether it gets no messages about its own changes.
-    skips_own: bool,
+    is_noloop: bool,
     /// The session that gets its messages, if it is another one.
     redirect: Option<u64>,
     prefixes: BTreeSet<Box<[u8]>>,
@@ -37,11 +37,11 @@ impl Tracker {
     pub(crate) fn new(
         client: Arc<ClientInfo>,
         mode: TrackingMode,
-        skips_own: bool,
+        is_noloop: bool,
         redirect: Option<u64>,
         prefixes: BTreeSet<Box<[u8]>>,
     ) -> Self {
-        Self { client, mode, skips_own, redirect, prefixes, is_broken: AtomicBool::new(false) }
+        Self { client, mode, is_noloop, redirect, prefixes, is_broken: AtomicBool::new(false) }
     }
 
     /// Returns the number of the session.
@@ -57,8 +57,8 @@ impl Tracker {
         self.mode == TrackingMode::Broadcast
     }
 
-    pub(crate) fn skips_own(&self) -> bool {
-        self.skips_own
+    pub(crate) fn is_noloop(&self) -> bool {
+        self.is_noloop
     }
 
     /// Returns the session that gets its messages, if it is another one.
