@@ -48,7 +48,7 @@ impl Request {
         let place = match (allowed.filter(|command| runs_now(command, session)), known.key) {
             (None, _) => Place::Nowhere,
             (Some(command), Some(Hashed { hash, shard })) => {
-                Place::Shard { number: shard, writes: command.holds_alone(), hash: Some(hash) }
+                Place::Shard { number: shard, writes: command.call_holds_alone(args), hash: Some(hash) }
             }
             (Some(command), None) => Place::of(layout, session, command, args),
         };
@@ -86,7 +86,7 @@ pub(super) fn runs_now(command: &Command, session: &Session) -> bool {
 
 /// Appends the shards that a command needs.
 fn add_shards(layout: &Layout, session: &Session, command: &Command, args: Args<'_>, shards: &mut Shards) {
-    let writes = command.holds_alone();
+    let writes = command.call_holds_alone(args);
     let all = layout.shards();
     match command.keys {
         KeyPositions::None => {}

@@ -91,10 +91,32 @@ fn a_reader_of_a_group_learns_that_the_stream_has_expired() {
             if is_active {
                 engine.remove_expired(&rt);
             } else {
-                run(waker, "DEL s");
+                // It only meets the key.
+                assert_eq!(run(waker, "XADD s NOMKSTREAM * f v"), "$-1");
             }
         });
         assert_eq!(reply, GONE);
+    }
+}
+
+#[test]
+fn a_reader_of_a_group_learns_that_the_stream_was_evicted() {
+    let rt = runtime();
+    let builder = Engine::builder().shards(4).process_memory(|| None);
+    let engine = builder.setting("maxmemory-policy", "allkeys-random").build(&rt);
+    // By the task of the timer, and by a command that needs room.
+    for is_timer in [true, false] {
+        run(&mut engine.client(), "XGROUP CREATE s g 0 MKSTREAM");
+        let reply = waiting(&engine, READ, |waker| {
+            run(waker, "CONFIG SET maxmemory 1");
+            if is_timer {
+                engine.bound_memory(&rt);
+            } else {
+                run(waker, "SET other text");
+            }
+        });
+        assert_eq!(reply, GONE);
+        run(&mut engine.client(), "CONFIG SET maxmemory 0");
     }
 }
 
