@@ -217,8 +217,7 @@ impl Inner {
         let offered = shard.offer_candidates(number, samples, order, clock, self.now(), &mut pool);
         sweep.note(number, offered == 0, self.shards.len());
         if let Some(candidate) = pool.pop()
-            && let Some(ready) =
-                self.evict(HeldShards::written(number, shard), candidate, order, cx.worker())
+            && let Some(ready) = self.evict(HeldShards::written(number, shard), candidate, order, cx.worker())
         {
             serve_later(self, ready, cx);
             sweep.forget();

@@ -138,3 +138,33 @@ pub(super) fn normalize(shards: &mut Shards) {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Engine;
+    use super::*;
+    use crate::resp::Requests;
+    use xtasking::Runtime;
+
+    #[test]
+    fn only_reads_of_streams_that_may_wait_hold_their_shards_alone() {
+        let rt = Runtime::builder().workers(1).build().unwrap();
+        let engine = Engine::builder().shards(2).build(&rt);
+        let session = engine.session("");
+        for (line, is_alone) in [
+            ("XREAD STREAMS s 0", false),
+            ("XREAD COUNT 5 STREAMS block 0", false),
+            ("XREAD BLOCK 0 STREAMS s 0", true),
+            ("xread count 5 block 0 streams s 0", true),
+            ("XREADGROUP GROUP g c STREAMS s >", true),
+            ("XRANGE s - +", false),
+        ] {
+            let request = Requests::one(line.split(' '));
+            let args = request.args(0);
+            let known = Known { command: resolve(args).ok(), key: None };
+            let shards = Request::of(&engine.inner.layout, &session, args, &known).into_shards();
+            let writes: Vec<bool> = shards.iter().map(|(_, writes)| *writes).collect();
+            assert_eq!(writes, [is_alone], "{line}");
+        }
+    }
+}

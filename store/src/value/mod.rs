@@ -47,11 +47,11 @@ pub use listpack::Piece;
 pub use set::Set;
 pub use sorted_set::SortedSet;
 pub(crate) use sorted_set::order_ranked;
-pub(crate) use stream::{MAX_STREAM_COUNT, one_more};
 pub use stream::{
     AppendError, Consumer, ConsumerGroup, EntryLog, PendingEntry, Stream, StreamEntry, StreamId, StreamState,
     Trim, TrimBound,
 };
+pub(crate) use stream::{MAX_STREAM_COUNT, one_more};
 pub use string::{StringRef, StringValue};
 pub(crate) use table::KeyedHasher;
 pub use view::ValueRef;
