@@ -30,6 +30,9 @@ pub struct Command {
     pub(crate) is_quick: bool,
     /// The function that runs it.
     pub run: Run,
+    /// Returns true if a call with these arguments holds its keys alone, although the command
+    /// changes none.
+    pub(crate) locks_keys_if: Option<fn(Args<'_>) -> bool>,
     /// The subcommands of a container.
     pub subcommands: &'static [Command],
 }
@@ -244,6 +247,7 @@ impl Command {
             summary: "",
             is_quick: false,
             run,
+            locks_keys_if: None,
             subcommands: &[],
         }
     }
@@ -255,6 +259,12 @@ impl Command {
             self.flags = self.flags.and(flags[at]);
             at += 1;
         }
+        self
+    }
+
+    /// Says that a function tells which calls hold their keys alone, although they change none.
+    pub(crate) const fn locks_keys_if(mut self, locks: fn(Args<'_>) -> bool) -> Self {
+        self.locks_keys_if = Some(locks);
         self
     }
 
@@ -348,9 +358,14 @@ impl Command {
         matches!(self.name, "subscribe" | "psubscribe" | "unsubscribe" | "punsubscribe")
     }
 
-    /// Returns true if its task holds the shards alone.
+    /// Returns true if its task holds the shards alone, whatever the arguments are.
     pub fn holds_alone(&self) -> bool {
         self.flags.has(Flags::WRITE) || self.flags.has(Flags::LOCKS_KEYS)
+    }
+
+    /// Returns true if the task of a call with these arguments holds the shards alone.
+    pub(crate) fn call_holds_alone(&self, args: Args<'_>) -> bool {
+        self.holds_alone() || self.locks_keys_if.is_some_and(|locks| locks(args))
     }
 
     /// Returns all categories for access control, in alphabetical order, without the `@`.

@@ -4,6 +4,7 @@ use super::Engine;
 use super::batch::Batch;
 use super::engine::Inner;
 use super::room::needs_room;
+use super::serve::serve_later;
 use super::sweep::Sweep;
 use super::turn::Turn;
 use crate::command::{Command, note_event_since};
@@ -44,7 +45,7 @@ enum Attempt {
 
 /// Keys being evicted by a task that holds no shards.
 struct Eviction<'e> {
-    inner: &'e Inner,
+    inner: &'e Arc<Inner>,
     order: EvictionOrder,
     samples: usize,
     clock: AccessClock,
@@ -127,7 +128,7 @@ impl Inner {
 
     /// Evicts keys until there is room. The task holds no shards. While CLIENT PAUSE is in force
     /// nothing is evicted, and nothing is refused for want of room.
-    pub(super) fn make_room(&self, sweep: Box<Sweep>, cx: &mut Context) -> Room {
+    pub(super) fn make_room(self: &Arc<Self>, sweep: Box<Sweep>, cx: &mut Context) -> Room {
         if self.server.memory.room() >= 0 || self.is_paused() {
             return Room::Made;
         }
@@ -179,13 +180,13 @@ impl Inner {
         };
         let inner = self.clone();
         cx.task(self.shards[number].write()).spawn(move |shard, cx| {
-            inner.evict_of(number, shard, &mut sweep, cx.worker());
+            inner.evict_of(number, shard, &mut sweep, cx);
             cx.task(()).spawn(move |(), cx| then(sweep, cx));
         });
     }
 
     /// Evicts a key of a shard, or notes that none can be.
-    fn evict_of(&self, number: usize, shard: &mut Shard, sweep: &mut Sweep, worker: usize) {
+    fn evict_of(self: &Arc<Self>, number: usize, shard: &mut Shard, sweep: &mut Sweep, cx: &mut Context) {
         let Some(order) = self.server.settings.eviction_order() else { return };
         if self.server.memory.room() >= 0 || self.delays_writes() {
             return;
@@ -195,8 +196,9 @@ impl Inner {
         let offered = shard.offer_candidates(number, samples, order, clock, self.now(), &mut pool);
         sweep.note(number, offered == 0, self.shards.len());
         if let Some(candidate) = pool.pop()
-            && self.evict(HeldShards::written(number, shard), candidate, order, worker)
+            && let Some(ready) = self.evict(HeldShards::written(number, shard), candidate, order, cx.worker())
         {
+            serve_later(self, ready, cx);
             sweep.forget();
         }
     }
@@ -211,16 +213,23 @@ impl Inner {
         self.server.settings.number(Setting::MaxMemorySamples) as usize
     }
 
-    /// Evicts a candidate whose shard the task holds.
-    fn evict(&self, held: HeldShards<'_>, candidate: Candidate, order: EvictionOrder, worker: usize) -> bool {
+    /// Evicts a candidate whose shard the task holds. Returns the key if sessions wait for it: they
+    /// are to be served. `None` if it was not evicted.
+    fn evict(
+        &self,
+        held: HeldShards<'_>,
+        candidate: Candidate,
+        order: EvictionOrder,
+        worker: usize,
+    ) -> Option<Vec<(usize, Box<[u8]>)>> {
         // Inside of the shard: a pause begins before or after.
         if self.is_paused() {
-            return false;
+            return None;
         }
         let mut keys = Keys::new(&self.layout, &self.versions, held);
         let database = candidate.database;
         keys.begin(database, self.now());
-        let Some(key) = keys.evict(candidate, order) else { return false };
+        let key = keys.evict(candidate, order)?;
         keys.note_change(&key);
         let mut effects = self.effects();
         effects.note_evicted(database, &key);
@@ -229,12 +238,12 @@ impl Inner {
         self.record(worker, &effects, &mut keys);
         self.count_growth(worker, &mut keys);
         self.server.memory.count_evicted();
-        true
+        Some(keys.take_ready())
     }
 }
 
 impl<'e> Eviction<'e> {
-    fn new(inner: &'e Inner, order: EvictionOrder, sweep: Box<Sweep>) -> Self {
+    fn new(inner: &'e Arc<Inner>, order: EvictionOrder, sweep: Box<Sweep>) -> Self {
         Self {
             inner,
             order,
@@ -282,8 +291,11 @@ impl<'e> Eviction<'e> {
         let (inner, order, number, worker) = (self.inner, self.order, candidate.shard, cx.worker());
         let evict = |shard: &mut _| inner.evict(HeldShards::written(number, shard), candidate, order, worker);
         match cx.task(inner.shards[number].write()).try_call(evict) {
-            Ok(true) => Attempt::Evicted,
-            Ok(false) | Err(_) => Attempt::Missed,
+            Ok(Some(ready)) => {
+                serve_later(inner, ready, cx);
+                Attempt::Evicted
+            }
+            Ok(None) | Err(_) => Attempt::Missed,
         }
     }
 
@@ -318,7 +330,7 @@ impl Turn {
     #[cold]
     pub(super) fn make_room(
         &mut self,
-        inner: &Inner,
+        inner: &Arc<Inner>,
         command: Option<&'static Command>,
         batch: &mut Batch,
         sweep: Option<Box<Sweep>>,

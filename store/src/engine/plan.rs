@@ -48,7 +48,7 @@ impl Request {
         let place = match (allowed.filter(|command| runs_now(command, session)), known.key) {
             (None, _) => Place::Nowhere,
             (Some(command), Some(Hashed { hash, shard })) => {
-                Place::Shard { number: shard, writes: command.holds_alone(), hash: Some(hash) }
+                Place::Shard { number: shard, writes: command.call_holds_alone(args), hash: Some(hash) }
             }
             (Some(command), None) => Place::of(layout, session, command, args),
         };
@@ -86,7 +86,7 @@ pub(super) fn runs_now(command: &Command, session: &Session) -> bool {
 
 /// Appends the shards that a command needs.
 fn add_shards(layout: &Layout, session: &Session, command: &Command, args: Args<'_>, shards: &mut Shards) {
-    let writes = command.holds_alone();
+    let writes = command.call_holds_alone(args);
     let all = layout.shards();
     match command.keys {
         KeyPositions::None => {}
@@ -136,5 +136,35 @@ pub(super) fn normalize(shards: &mut Shards) {
             earlier.1 |= is_same && later.1;
             is_same
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Engine;
+    use super::*;
+    use crate::resp::Requests;
+    use xtasking::Runtime;
+
+    #[test]
+    fn only_reads_of_streams_that_may_wait_hold_their_shards_alone() {
+        let rt = Runtime::builder().workers(1).build().unwrap();
+        let engine = Engine::builder().shards(2).build(&rt);
+        let session = engine.session("");
+        for (line, is_alone) in [
+            ("XREAD STREAMS s 0", false),
+            ("XREAD COUNT 5 STREAMS block 0", false),
+            ("XREAD BLOCK 0 STREAMS s 0", true),
+            ("xread count 5 block 0 streams s 0", true),
+            ("XREADGROUP GROUP g c STREAMS s >", true),
+            ("XRANGE s - +", false),
+        ] {
+            let request = Requests::one(line.split(' '));
+            let args = request.args(0);
+            let known = Known { command: resolve(args).ok(), key: None };
+            let shards = Request::of(&engine.inner.layout, &session, args, &known).into_shards();
+            let writes: Vec<bool> = shards.iter().map(|(_, writes)| *writes).collect();
+            assert_eq!(writes, [is_alone], "{line}");
+        }
     }
 }

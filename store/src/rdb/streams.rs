@@ -8,7 +8,7 @@ use super::codes::{STREAM, STREAM_3};
 use super::encode::{Sink, put_count, put_string};
 use super::file_input::FileInput;
 use super::input::{Bytes, Input};
-use crate::value::{ConsumerGroup, EntryLog, Stream, StreamId, StreamState};
+use crate::value::{ConsumerGroup, EntryLog, MAX_STREAM_COUNT, Stream, StreamId, StreamState};
 use std::io::Read;
 
 /// Bytes of an ID.
@@ -77,9 +77,12 @@ pub(super) fn decode_stream(code: u8, input: &mut Input<'_>) -> Result<Stream, R
     let log = EntryLog::from_blocks(blocks.into_iter());
     let mut log = log.ok_or_else(|| input.malformed("a block of a stream is malformed"))?;
     if input.length()? != log.len() as u64 {
-        return Err(input.malformed("a stream has another number of entries than it says"));
+        return Err(input.malformed("a stream states another number of entries than its blocks have"));
     }
     let mut state = StreamState { last_id: read_id(input)?, ..StreamState::default() };
+    if log.last().is_some_and(|last| state.last_id < last) {
+        return Err(input.malformed("the last ID of a stream is less than that of an entry"));
+    }
     if code == STREAM {
         let first = log.range(StreamId::MIN, StreamId::MAX).next();
         state.first_id = first.map_or(StreamId::MIN, |entry| entry.id);
@@ -87,7 +90,7 @@ pub(super) fn decode_stream(code: u8, input: &mut Input<'_>) -> Result<Stream, R
     } else {
         state.first_id = read_id(input)?;
         state.max_deleted_id = read_id(input)?;
-        state.entries_added = input.length()?;
+        state.entries_added = read_count(input)?;
     }
     log.set_state(state);
     let mut stream = Stream::new(log);
@@ -105,6 +108,11 @@ fn read_id(input: &mut Input<'_>) -> Result<StreamId, RdbError> {
     Ok(StreamId { ms: input.length()?, seq: input.length()? })
 }
 
+/// Reads a count. Redis' may be beyond those that commands take.
+fn read_count(input: &mut Input<'_>) -> Result<u64, RdbError> {
+    Ok(input.length()?.min(MAX_STREAM_COUNT))
+}
+
 /// Reads a time, which may be before 1970.
 fn read_time(input: &mut Input<'_>) -> Result<u64, RdbError> {
     Ok(u64::try_from(i64::from_le_bytes(input.array()?)).unwrap_or(0))
@@ -114,13 +122,13 @@ fn decode_group(code: u8, input: &mut Input<'_>, log: &EntryLog) -> Result<Consu
     let last_id = read_id(input)?;
     let entries_read = match code {
         STREAM => log.entries_up_to(last_id),
-        _ => Some(input.length()?).filter(|read| *read != u64::MAX),
+        _ => Some(input.length()?).filter(|read| *read != u64::MAX).map(|read| read.min(MAX_STREAM_COUNT)),
     };
     let mut group = ConsumerGroup::new(last_id, entries_read);
     let mut pending = std::collections::BTreeMap::new();
     for _ in 0..input.length()? {
         let id = StreamId::from_bytes(input.array()?);
-        if pending.insert(id, (read_time(input)?, input.length()?)).is_some() {
+        if pending.insert(id, (read_time(input)?, read_count(input)?)).is_some() {
             return Err(input.malformed("a group has a pending entry twice"));
         }
     }

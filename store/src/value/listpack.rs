@@ -83,7 +83,9 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(Piece<'_>, usize)> {
     let width = length_width(size);
     let behind = bytes.get(size..size + width)?;
     let stated = behind.iter().fold(0, |sum, byte| sum << 7 | usize::from(byte & 0x7f));
-    (stated == size).then_some((piece, size + width))
+    // All but the first byte are marked: from the end, that is the last one to be read.
+    let is_marked = behind.iter().enumerate().all(|(at, byte)| (byte & 0x80 != 0) == (at > 0));
+    (stated == size && is_marked).then_some((piece, size + width))
 }
 
 /// Returns a string that follows its first byte and a length of `width` bytes, and their size.
@@ -233,5 +235,20 @@ mod tests {
             assert!((0..bytes.len()).all(|len| decode(&bytes[..len]).is_none()));
         }
         assert_eq!(decode(&[END]), None);
+    }
+
+    #[test]
+    fn a_length_behind_an_entry_has_its_marks() {
+        for len in [1, 200, 20_000] {
+            let mut bytes = Vec::new();
+            put_bytes(&mut bytes, &vec![b'x'; len]);
+            let width = bytes.len() - 1 - len - [0, 1, 4][usize::from(len >= 64) + usize::from(len >= 4096)];
+            assert!(decode(&bytes).is_some());
+            for at in bytes.len() - width..bytes.len() {
+                let mut altered = bytes.clone();
+                altered[at] ^= 0x80;
+                assert_eq!(decode(&altered), None, "{len} bytes, at {at}");
+            }
+        }
     }
 }

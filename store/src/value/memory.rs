@@ -38,7 +38,7 @@ impl ValueRef<'_> {
     }
 }
 
-/// Returns about how many bytes `sizes` add up to, from so many of them; 0 means all.
+/// Returns about how many bytes `sizes` add up to, by `samples` of them; 0 means all.
 pub(super) fn sampled(sizes: impl ExactSizeIterator<Item = usize>, samples: usize) -> usize {
     let len = sizes.len();
     let taken = if samples == 0 { len } else { len.min(samples) };

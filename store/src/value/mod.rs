@@ -51,6 +51,7 @@ pub use stream::{
     AppendError, Consumer, ConsumerGroup, EntryLog, PendingEntry, Stream, StreamEntry, StreamId, StreamState,
     Trim, TrimBound,
 };
+pub(crate) use stream::{MAX_STREAM_COUNT, one_more};
 pub use string::{StringRef, StringValue};
 pub(crate) use table::KeyedHasher;
 pub use view::ValueRef;

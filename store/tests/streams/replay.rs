@@ -2,7 +2,7 @@
 //! times and counts.
 
 use super::Target;
-use super::scripts::{KEYS, Scripts};
+use super::scripts::{GREATEST, KEYS, Scripts};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use xtasking::Runtime;
@@ -53,7 +53,7 @@ fn check(seed: u64) {
     };
     let original = builder(&time).on_effects(follow).build(&rt);
     let mut client = original.client();
-    let mut scripts = Scripts::new(seed);
+    let mut scripts = Scripts::new(seed).drawing_greatest();
     let mut history = Vec::new();
     for _ in 0..100 {
         let words = if scripts.below(3) == 0 { scripts.command_by_time() } else { scripts.command() };
@@ -118,4 +118,43 @@ fn a_log_and_a_snapshot_keep_streams() {
         assert_eq!(client.ask(&[b"RESTORE", key.as_bytes(), b"0", dump, b"REPLACE"]), b"+OK\r\n");
     }
     assert_eq!(contents(&mut client), expected);
+}
+
+#[test]
+fn a_log_with_the_greatest_counts_is_opened_again() {
+    let rt = Runtime::builder().workers(2).build().unwrap();
+    let (disk, time) = (SimulatedDisk::new(1), Arc::new(AtomicU64::new(BEGIN)));
+    let open = || builder(&time).log(disk.clone(), Options::default()).open(&rt).unwrap();
+    let engine = open();
+    let mut client = engine.client();
+    for line in [
+        // What a group has read.
+        "XADD s:0 1-1 a b",
+        "XADD s:0 2-1 a b",
+        "XGROUP CREATE s:0 g 0 ENTRIESREAD #",
+        "XREADGROUP GROUP g alice COUNT 1 STREAMS s:0 >",
+        "XREADGROUP GROUP g alice STREAMS s:0 >",
+        // How often an entry was delivered.
+        "XGROUP CREATE s:1 g 0 MKSTREAM",
+        "XADD s:1 1-1 a b",
+        "XCLAIM s:1 g alice 0 1-1 FORCE RETRYCOUNT #",
+        "XCLAIM s:1 g alice 0 1-1",
+        "XREADGROUP GROUP g alice STREAMS s:1 0",
+        "XAUTOCLAIM s:1 g bob 0 0",
+        // How many entries were added.
+        "XADD s:2 1-1 a b",
+        "XGROUP CREATE s:2 g 1-1",
+        "XSETID s:2 1-1 ENTRIESADDED #",
+        "XADD s:2 2-1 a b",
+        "XREADGROUP GROUP g alice STREAMS s:2 >",
+    ] {
+        let reply = client.line(&line.replace('#', GREATEST));
+        assert_ne!(reply[0], b'-', "{line}: {}", reply.escape_ascii());
+    }
+    let expected = contents(&mut client);
+    assert!(expected.iter().all(|stream| stream.contains(&format!(":{GREATEST}"))), "{expected:?}");
+    drop(client);
+    engine.log().unwrap().close().unwrap();
+    drop(engine);
+    assert_eq!(contents(&mut open().client()), expected);
 }

@@ -102,13 +102,23 @@ const BY_TIME: &[&str] = &[
     "XAUTOCLAIM K G C M 0",
 ];
 
+/// The greatest number that a command takes.
+pub const GREATEST: &str = "9223372036854775807";
+
 pub struct Scripts {
     random: Random,
+    has_greatest: bool,
 }
 
 impl Scripts {
     pub fn new(seed: u64) -> Self {
-        Self { random: Random(seed) }
+        Self { random: Random(seed), has_greatest: false }
+    }
+
+    /// Lets the greatest number be drawn too, after which counts of Redis become negative.
+    pub fn drawing_greatest(mut self) -> Self {
+        self.has_greatest = true;
+        self
     }
 
     pub fn below(&mut self, bound: usize) -> usize {
@@ -167,6 +177,7 @@ impl Scripts {
                 _ => self.id(),
             },
             "M" => self.pick(&["0", "100000000", "-1"]),
+            "#" if self.has_greatest && self.below(4) == 0 => GREATEST.to_owned(),
             "#" => self.pick(&["0", "1", "2", "3", "10", "-1", "-5"]),
             "T" => {
                 let mark = self.pick(&["", "~ ", "= "]);

@@ -82,7 +82,8 @@ fn a_reader_of_a_group_learns_that_the_stream_has_expired() {
     let rt = runtime();
     let time = Arc::new(AtomicU64::new(1_000_000));
     let clock = time.clone();
-    let engine = Engine::builder().shards(4).clock(move || clock.load(Ordering::SeqCst)).build(&rt);
+    // Each cycle of active expiry visits this shard.
+    let engine = Engine::builder().shards(1).clock(move || clock.load(Ordering::SeqCst)).build(&rt);
     for is_active in [true, false] {
         run(&mut engine.client(), "XGROUP CREATE s g 0 MKSTREAM");
         run(&mut engine.client(), "PEXPIRE s 1000");
@@ -91,10 +92,32 @@ fn a_reader_of_a_group_learns_that_the_stream_has_expired() {
             if is_active {
                 engine.remove_expired(&rt);
             } else {
-                run(waker, "DEL s");
+                // It only meets the key.
+                assert_eq!(run(waker, "XADD s NOMKSTREAM * f v"), "$-1");
             }
         });
         assert_eq!(reply, GONE);
+    }
+}
+
+#[test]
+fn a_reader_of_a_group_learns_that_the_stream_was_evicted() {
+    let rt = runtime();
+    let builder = Engine::builder().shards(4).process_memory(|| None);
+    let engine = builder.setting("maxmemory-policy", "allkeys-random").build(&rt);
+    // By the task of the timer, and by a command that needs room.
+    for is_timer in [true, false] {
+        run(&mut engine.client(), "XGROUP CREATE s g 0 MKSTREAM");
+        let reply = waiting(&engine, READ, |waker| {
+            run(waker, "CONFIG SET maxmemory 1");
+            if is_timer {
+                engine.bound_memory(&rt);
+            } else {
+                run(waker, "SET other text");
+            }
+        });
+        assert_eq!(reply, GONE);
+        run(&mut engine.client(), "CONFIG SET maxmemory 0");
     }
 }
 

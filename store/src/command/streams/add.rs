@@ -25,7 +25,7 @@ fn next_id(new: NewId, last: StreamId, now: u64) -> Result<StreamId, CommandErro
 
 pub(super) fn xadd(call: &mut Call<'_, '_>) -> CommandResult {
     let (args, key) = (call.args, call.args.at(1));
-    let (mut options, mut makes) = (TrimOptions::default(), true);
+    let (mut options, mut has_nomkstream) = (TrimOptions::default(), false);
     let mut new = None;
     let mut at = 2;
     while at < args.len() {
@@ -35,7 +35,7 @@ pub(super) fn xadd(call: &mut Call<'_, '_>) -> CommandResult {
             continue;
         }
         if args.is(at, "nomkstream") {
-            makes = false;
+            has_nomkstream = true;
             at += 1;
             continue;
         }
@@ -51,7 +51,7 @@ pub(super) fn xadd(call: &mut Call<'_, '_>) -> CommandResult {
         return Err(CommandError::fixed("ERR The ID specified in XADD must be greater than 0-0"));
     }
     let last = read(call, key)?.map(|stream| stream.log().state().last_id);
-    if last.is_none() && !makes {
+    if last.is_none() && has_nomkstream {
         call.reply.null();
         return call.done();
     }

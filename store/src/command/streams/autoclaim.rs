@@ -9,10 +9,10 @@ use crate::value::{StreamId, Value};
 
 /// The most entries that a consumer gets, if the command does not say how many.
 const COUNT: usize = 100;
-/// How many pending entries are looked at for each that it may get.
-const LOOKS: usize = 10;
-/// The greatest count.
-const MOST: i64 = i64::MAX / 16;
+/// The pending entries that are examined for each one that it may get.
+const PENDING_PER_CLAIM: usize = 10;
+/// The greatest COUNT.
+const MAX_COUNT: i64 = i64::MAX / 16;
 
 pub(super) fn xautoclaim(call: &mut Call<'_, '_>) -> CommandResult {
     let (args, now) = (call.args, call.now());
@@ -21,30 +21,30 @@ pub(super) fn xautoclaim(call: &mut Call<'_, '_>) -> CommandResult {
         .ok_or(CommandError::fixed("ERR Invalid min-idle-time argument for XAUTOCLAIM"))?;
     let least_idle = u64::try_from(least_idle).unwrap_or(0);
     let from = ids::range_start(args.at(5))?;
-    let (mut count, mut only_ids) = (COUNT, false);
+    let (mut count, mut is_id_only) = (COUNT, false);
     let mut options = args.skip(6);
     while !options.is_empty() {
         if let Some(value) = options.get(1).filter(|_| options.is(0, "count")) {
-            let number = parse_integer(value).filter(|number| (1..=MOST).contains(number));
+            let number = parse_integer(value).filter(|number| (1..=MAX_COUNT).contains(number));
             count = number.ok_or(CommandError::fixed("ERR COUNT must be > 0"))? as usize;
             options = options.skip(2);
         } else if options.is(0, "justid") {
-            only_ids = true;
+            is_id_only = true;
             options = options.skip(1);
         } else {
             return Err(CommandError::SYNTAX);
         }
     }
     read_group(call, key, name)?;
-    let mut claims = Claims::new(Names { key, group: name, consumer: args.at(3) }, now, now, only_ids);
+    let mut claims = Claims::new(Names { key, group: name, consumer: args.at(3) }, now, now, is_id_only);
     let stream = call.keys.get_mut(key).map(Value::as_stream_mut).transpose()?;
     let reply = &mut *call.reply;
     let start = reply.len();
     let next = stream.and_then(|stream| {
         stream.change_group(name, |log, group| {
             let mut next = Some(from);
-            for _ in 0..count.saturating_mul(LOOKS) {
-                if claims.len() + claims.gone().len() == count {
+            for _ in 0..count.saturating_mul(PENDING_PER_CLAIM) {
+                if claims.len() + claims.removed_ids().len() == count {
                     break;
                 }
                 let found = next.and_then(|next| group.pending_from(next).next());
@@ -52,7 +52,7 @@ pub(super) fn xautoclaim(call: &mut Call<'_, '_>) -> CommandResult {
                 let (idle, before) = (pending.idle(now), pending.deliveries);
                 next = id.next();
                 match log.get(id) {
-                    None => claims.drop_gone(group, id),
+                    None => claims.remove_pending(group, id),
                     Some(entry) if idle >= least_idle => claims.claim(group, &entry, before, reply),
                     Some(_) => {}
                 }
@@ -65,8 +65,8 @@ pub(super) fn xautoclaim(call: &mut Call<'_, '_>) -> CommandResult {
     front.array(3);
     write_id(&mut front, next.flatten().unwrap_or(StreamId::MIN));
     reply.insert(start, front.as_bytes());
-    reply.array(claims.gone().len());
-    claims.gone().iter().for_each(|id| write_id(reply, *id));
+    reply.array(claims.removed_ids().len());
+    claims.removed_ids().iter().for_each(|id| write_id(reply, *id));
     claims.report(call);
     call.done()
 }

@@ -4,7 +4,7 @@ use super::super::{Call, CommandError, CommandResult};
 use super::replay::{self, Names};
 use super::{group_changed, ids, read_group, write_entry, write_id};
 use crate::resp::{Reply, parse_integer};
-use crate::value::{ConsumerGroup, StreamEntry, StreamId, Value};
+use crate::value::{ConsumerGroup, StreamEntry, StreamId, Value, one_more};
 
 /// Pending entries that get a consumer.
 pub(super) struct Claims<'a> {
@@ -15,41 +15,42 @@ pub(super) struct Claims<'a> {
     /// How often they were delivered then; `None` if it is once more.
     pub(super) deliveries: Option<u64>,
     /// Whether the reply has no more than their IDs.
-    pub(super) only_ids: bool,
+    pub(super) is_id_only: bool,
     /// When the consumer was active; set with the first of them.
     seen_at: Option<u64>,
     has_new_consumer: bool,
-    claimed: Vec<(StreamId, u64)>,
-    /// Pending ones that are there no more, and so are not pending now.
-    gone: Vec<StreamId>,
+    /// The entries that the consumer got, and how often each was delivered.
+    deliveries_by_id: Vec<(StreamId, u64)>,
+    /// IDs that were pending of entries that the stream does not have. They are pending no longer.
+    removed_ids: Vec<StreamId>,
 }
 
 impl<'a> Claims<'a> {
-    pub(super) fn new(names: Names<'a>, now: u64, delivered_at: u64, only_ids: bool) -> Self {
+    pub(super) fn new(names: Names<'a>, now: u64, delivered_at: u64, is_id_only: bool) -> Self {
         Self {
             names,
             now,
             delivered_at,
             deliveries: None,
-            only_ids,
+            is_id_only,
             seen_at: None,
             has_new_consumer: false,
-            claimed: Vec::new(),
-            gone: Vec::new(),
+            deliveries_by_id: Vec::new(),
+            removed_ids: Vec::new(),
         }
     }
 
     /// Returns the number of entries that the consumer got.
     pub(super) fn len(&self) -> usize {
-        self.claimed.len()
+        self.deliveries_by_id.len()
     }
 
-    /// Returns the pending ones that were there no more.
-    pub(super) fn gone(&self) -> &[StreamId] {
-        &self.gone
+    /// Returns the IDs that were pending of entries that the stream does not have.
+    pub(super) fn removed_ids(&self) -> &[StreamId] {
+        &self.removed_ids
     }
 
-    /// Gives the consumer an entry that was delivered `before` so often, and writes it.
+    /// Gives the consumer an entry that was delivered `before` times until now, and writes it.
     pub(super) fn claim(
         &mut self,
         group: &mut ConsumerGroup,
@@ -60,11 +61,11 @@ impl<'a> Claims<'a> {
         if self.seen_at.is_none() {
             self.see(group, self.now);
         }
-        let once_more = before.wrapping_add(u64::from(!self.only_ids));
-        let deliveries = self.deliveries.unwrap_or(once_more);
+        let counted = if self.is_id_only { before } else { one_more(before) };
+        let deliveries = self.deliveries.unwrap_or(counted);
         group.deliver(entry.id, self.names.consumer, self.delivered_at, deliveries);
-        self.claimed.push((entry.id, deliveries));
-        match self.only_ids {
+        self.deliveries_by_id.push((entry.id, deliveries));
+        match self.is_id_only {
             true => write_id(reply, entry.id),
             false => write_entry(reply, entry),
         }
@@ -76,10 +77,10 @@ impl<'a> Claims<'a> {
         self.seen_at = Some(at);
     }
 
-    /// Notes that a pending entry is there no more.
-    pub(super) fn drop_gone(&mut self, group: &mut ConsumerGroup, id: StreamId) {
+    /// Removes the pending entry of an ID that the stream does not have.
+    pub(super) fn remove_pending(&mut self, group: &mut ConsumerGroup, id: StreamId) {
         if group.acknowledge(id) {
-            self.gone.push(id);
+            self.removed_ids.push(id);
         }
     }
 
@@ -89,16 +90,16 @@ impl<'a> Claims<'a> {
         if self.has_new_consumer {
             group_changed(call, "xgroup-createconsumer", names.key);
         }
-        call.effects.count_changes(self.claimed.len() + self.gone.len());
-        if !self.gone.is_empty() {
-            replay::acknowledged(call, names, &self.gone);
+        call.effects.count_changes(self.deliveries_by_id.len() + self.removed_ids.len());
+        if !self.removed_ids.is_empty() {
+            replay::acknowledged(call, names, &self.removed_ids);
         }
         let Some(seen_at) = self.seen_at else { return };
-        if self.claimed.is_empty() {
+        if self.deliveries_by_id.is_empty() {
             replay::seen(call, names, seen_at);
             call.effects.count_changes(1);
         }
-        for run in self.claimed.chunk_by(|one, other| one.1 == other.1) {
+        for run in self.deliveries_by_id.chunk_by(|one, other| one.1 == other.1) {
             let ids: Vec<StreamId> = run.iter().map(|(id, _)| *id).collect();
             replay::deliveries(call, names, &ids, Some(run[0].1), self.delivered_at, seen_at);
         }
@@ -113,8 +114,8 @@ struct ClaimOptions {
     delivered_at: Option<i64>,
     deliveries: Option<u64>,
     /// Whether entries that are not pending become so.
-    forces: bool,
-    only_ids: bool,
+    is_forced: bool,
+    is_id_only: bool,
     last_id: StreamId,
     /// When the consumer was active, if the log says so.
     seen_at: Option<u64>,
@@ -132,8 +133,8 @@ impl ClaimOptions {
             ids,
             delivered_at: None,
             deliveries: None,
-            forces: false,
-            only_ids: false,
+            is_forced: false,
+            is_id_only: false,
             last_id: StreamId::MIN,
             seen_at: None,
         };
@@ -144,10 +145,10 @@ impl ClaimOptions {
             };
             let mut taken = 2;
             if options.is(0, "force") {
-                own.forces = true;
+                own.is_forced = true;
                 taken = 1;
             } else if options.is(0, "justid") {
-                own.only_ids = true;
+                own.is_id_only = true;
                 taken = 1;
             } else if let Some(idle) = integer("IDLE") {
                 own.delivered_at = Some((call.now() as i64).wrapping_sub(idle?));
@@ -182,7 +183,7 @@ pub(super) fn xclaim(call: &mut Call<'_, '_>) -> CommandResult {
     read_group(call, key, name)?;
     let options = ClaimOptions::parse(call)?;
     let names = Names { key, group: name, consumer: args.at(3) };
-    let mut claims = Claims::new(names, now, options.delivered_at(now), options.only_ids);
+    let mut claims = Claims::new(names, now, options.delivered_at(now), options.is_id_only);
     claims.deliveries = options.deliveries;
     let stream = call.keys.get_mut(key).map(Value::as_stream_mut).transpose()?;
     let reply = &mut *call.reply;
@@ -194,12 +195,12 @@ pub(super) fn xclaim(call: &mut Call<'_, '_>) -> CommandResult {
             for &id in &options.ids {
                 let pending = group.pending(id).map(|pending| (pending.idle(now), pending.deliveries));
                 let Some(entry) = log.get(id) else {
-                    claims.drop_gone(group, id);
+                    claims.remove_pending(group, id);
                     continue;
                 };
                 let before = match pending {
                     Some((idle, before)) if idle >= options.least_idle => before,
-                    None if options.forces => 1,
+                    None if options.is_forced => 1,
                     _ => continue,
                 };
                 claims.claim(group, &entry, before, reply);

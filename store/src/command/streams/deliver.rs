@@ -4,7 +4,7 @@ use super::super::{Call, CommandError};
 use super::replay::{self, Names};
 use super::{group_changed, write_entry, write_id};
 use crate::resp::Reply;
-use crate::value::{ConsumerGroup, EntryLog, StreamId, Value};
+use crate::value::{ConsumerGroup, EntryLog, StreamId, Value, one_more};
 
 /// What is delivered to a consumer.
 pub(super) struct Delivery<'a> {
@@ -96,7 +96,7 @@ impl Delivery<'_> {
             };
             write_entry(reply, &entry);
             let deliveries = group.pending(id).map_or(0, |pending| pending.deliveries);
-            group.deliver(id, self.consumer, now, deliveries.wrapping_add(1));
+            group.deliver(id, self.consumer, now, one_more(deliveries));
             true
         });
         ids

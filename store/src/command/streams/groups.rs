@@ -14,7 +14,7 @@ const NO_KEY: CommandError = CommandError::fixed(
 /// The options of CREATE and SETID.
 #[derive(Default)]
 struct GroupOptions {
-    makes_stream: bool,
+    has_mkstream: bool,
     entries_read: Option<u64>,
 }
 
@@ -24,7 +24,7 @@ impl GroupOptions {
         let mut at = 5;
         while at < args.len() {
             if is_create && args.is(at, "mkstream") {
-                options.makes_stream = true;
+                options.has_mkstream = true;
                 at += 1;
             } else if args.is(at, "entriesread") && at + 1 < args.len() {
                 let read = parse_integer(args.at(at + 1)).ok_or(CommandError::NOT_AN_INTEGER)?;
@@ -46,7 +46,7 @@ pub(super) fn create(call: &mut Call<'_, '_>) -> CommandResult {
     let (key, name) = (args.at(2), args.at(3));
     let options = GroupOptions::read(call, true)?;
     let last = read(call, key)?.map(|stream| stream.log().state().last_id);
-    if last.is_none() && !options.makes_stream {
+    if last.is_none() && !options.has_mkstream {
         return Err(NO_KEY);
     }
     if args.len() > 8 {

@@ -48,6 +48,12 @@ pub(super) fn keys(args: Args<'_>) -> Vec<usize> {
     if rest.is_multiple_of(2) { (at + 1..at + 1 + rest / 2).collect() } else { Vec::new() }
 }
 
+/// Returns true if a call with these arguments may wait: it has the option BLOCK.
+pub(super) fn may_wait(args: Args<'_>) -> bool {
+    let mut options = (1..args.len()).take_while(|at| !args.is(*at, "streams"));
+    options.any(|at| args.is(at, "block"))
+}
+
 /// Reads the ms that a command may wait. Returns when to give up; `None` is never.
 fn deadline(call: &Call<'_, '_>, arg: &[u8]) -> Result<Option<u64>, CommandError> {
     let ms = parse_integer(arg);

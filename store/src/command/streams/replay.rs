@@ -22,9 +22,9 @@ pub(super) fn deliveries(
     seen_at: u64,
 ) {
     let count = deliveries.map(|count| [b"RETRYCOUNT".to_vec(), text(count)]);
-    let forces = deliveries.map(|_| [b"FORCE".to_vec(), b"JUSTID".to_vec()]);
+    let flags = deliveries.map(|_| [b"FORCE".to_vec(), b"JUSTID".to_vec()]);
     let time = [b"TIME".to_vec(), text(delivered_at)];
-    let options = count.into_iter().chain(forces).flatten().chain(time);
+    let options = count.into_iter().chain(flags).flatten().chain(time);
     claim(call, names, ids.iter().copied(), options, seen_at);
 }
 

@@ -66,7 +66,7 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
         .flags(&[Flags::BLOCKING, Flags::READONLY])
         .flags(&[Flags::MOVABLE_KEYS])
         // A session that waits is noted in the shards of its keys.
-        .flags(&[Flags::LOCKS_KEYS])
+        .locks_keys_if(read::may_wait)
         .keys_by(read::keys)
         .categories(&["stream"])
         .doc(

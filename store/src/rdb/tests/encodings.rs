@@ -3,7 +3,8 @@
 use super::super::record::decode_value;
 use super::super::{RdbErrorKind, RdbReader, Record, codes};
 use super::contents;
-use crate::value::{CompactLimits, Stream, StreamId, Value};
+use crate::rdb::{dump, restore};
+use crate::value::{CompactLimits, ConsumerGroup, Stream, StreamId, StreamState, Value};
 
 /// An entry of a ziplist without the length of the one before.
 const ZIPLIST_ENTRIES: &[(&[u8], &str)] = &[
@@ -239,5 +240,42 @@ fn streams_of_all_versions_are_read() {
         for cut in 0..bytes.len() {
             assert!(decode_value(code, &bytes[..cut], 0, &CompactLimits::default()).is_err(), "{cut}");
         }
+    }
+}
+
+/// Returns a stream of an entry and this state, with a group that has read this many entries.
+fn stream_with(state: StreamState, count: u64) -> Value {
+    let (mut stream, id) = (Stream::default(), StreamId { ms: 9, seq: 7 });
+    let fields = [(&b"name"[..], &b"value"[..])];
+    stream.log_mut().append(id, fields.into_iter(), &CompactLimits::default()).expect("an ID");
+    stream.log_mut().set_state(state);
+    let mut group = ConsumerGroup::new(id, Some(count));
+    group.create_consumer(b"c", 5);
+    group.deliver(id, b"c", 5, count);
+    stream.add_group(b"g", group);
+    Value::Stream(Box::new(stream))
+}
+
+#[test]
+fn counts_of_streams_stay_within_those_of_commands() {
+    let (last_id, greatest) = (StreamId { ms: 9, seq: 7 }, i64::MAX as u64);
+    for count in [greatest, greatest + 1, u64::MAX - 1] {
+        let state =
+            StreamState { last_id, first_id: last_id, entries_added: count, ..StreamState::default() };
+        let restored = restore(&dump(&stream_with(state, count)), &CompactLimits::default());
+        let Ok(Value::Stream(stream)) = restored else { panic!("{restored:?}") };
+        let group = stream.group(b"g").expect("a group");
+        let deliveries = group.pending(last_id).expect("an entry").deliveries;
+        assert_eq!((stream.log().state().entries_added, group.entries_read), (greatest, Some(greatest)));
+        assert_eq!(deliveries, greatest);
+    }
+}
+
+#[test]
+fn a_stream_does_not_end_before_its_last_entry() {
+    for (seq, is_right) in [(6, false), (7, true), (8, true)] {
+        let state = StreamState { last_id: StreamId { ms: 9, seq }, ..StreamState::default() };
+        let restored = restore(&dump(&stream_with(state, 1)), &CompactLimits::default());
+        assert_eq!(restored.is_ok(), is_right, "{seq}");
     }
 }

@@ -1,7 +1,7 @@
 //! The entries of a stream: blocks in the order of IDs, and what is known of all of them.
 
 use super::block::{StreamBlock, StreamEntry};
-use super::{StreamId, StreamState};
+use super::{StreamId, StreamState, one_more};
 use crate::value::CompactLimits;
 use std::collections::BTreeMap;
 
@@ -58,16 +58,27 @@ impl Clone for EntryLog {
 
 impl EntryLog {
     /// Makes the entries of a file: blocks as listpacks, each with its ID. `None` if they are
-    /// malformed.
+    /// malformed or out of order. The ID of a block is that of its first entry, and is after all
+    /// entries before it. A deleted entry may be after later ones: XSETID goes back behind it.
     pub(crate) fn from_blocks(blocks: impl Iterator<Item = (StreamId, Vec<u8>)>) -> Option<Self> {
-        let mut log = Self::default();
+        let (mut log, mut last) = (Self::default(), None);
         for (id, bytes) in blocks {
             let block = StreamBlock::from_bytes(bytes)?;
-            log.len += block.live();
-            log.bytes += block.memory();
-            if log.blocks.insert(id, block).is_some() {
+            let before = log.blocks.last_key_value().map(|(before, _)| *before).max(last);
+            if before.is_some_and(|before| id <= before)
+                || block.entries(id).next().is_none_or(|first| first.id != id)
+            {
                 return None;
             }
+            for entry in block.entries(id).filter(|entry| !entry.is_deleted()) {
+                if entry.id < id || last.is_some_and(|last| entry.id <= last) {
+                    return None;
+                }
+                last = Some(entry.id);
+            }
+            log.len += block.live();
+            log.bytes += block.memory();
+            log.blocks.insert(id, block);
         }
         Some(log)
     }
@@ -123,6 +134,7 @@ impl EntryLog {
             0 => MOST_BYTES,
             set => set.min(MOST_BYTES),
         };
+        self.drop_dead_blocks(id);
         let last = self.blocks.last_entry();
         let before = match last {
             Some(mut last) => {
@@ -148,9 +160,17 @@ impl EntryLog {
         Ok(())
     }
 
+    /// Removes the blocks from this ID of a new entry on. All of their entries are deleted: XSETID
+    /// has gone back behind them.
+    fn drop_dead_blocks(&mut self, id: StreamId) {
+        while let Some(block) = self.blocks.last_entry().filter(|block| *block.key() >= id) {
+            self.bytes -= block.remove().memory();
+        }
+    }
+
     fn note_appended(&mut self, id: StreamId) {
         self.len += 1;
-        self.state.entries_added = self.state.entries_added.wrapping_add(1);
+        self.state.entries_added = one_more(self.state.entries_added);
         self.state.last_id = id;
         if self.len == 1 {
             self.state.first_id = id;
@@ -166,16 +186,17 @@ impl EntryLog {
     pub fn range(&self, from: StreamId, to: StreamId) -> impl Iterator<Item = StreamEntry<'_>> {
         let blocks = self.blocks.range(self.block_of(from)..=to.max(from));
         let entries = blocks.flat_map(|(first, block)| block.entries(*first));
-        let within = entries.skip_while(move |entry| entry.id < from).take_while(move |entry| entry.id <= to);
-        within.filter(|entry| !entry.is_deleted())
+        // Deleted entries may be out of order.
+        let live = entries.filter(|entry| !entry.is_deleted());
+        live.skip_while(move |entry| entry.id < from).take_while(move |entry| entry.id <= to)
     }
 
     /// Iterates over the entries of a range of IDs from the last to the first.
     pub fn range_back(&self, from: StreamId, to: StreamId) -> impl Iterator<Item = StreamEntry<'_>> {
         let blocks = self.blocks.range(self.block_of(from)..=to.max(from));
         let entries = blocks.rev().flat_map(|(first, block)| block.entries_back(*first));
-        let within = entries.skip_while(move |entry| entry.id > to).take_while(move |entry| entry.id >= from);
-        within.filter(|entry| !entry.is_deleted())
+        let live = entries.filter(|entry| !entry.is_deleted());
+        live.skip_while(move |entry| entry.id > to).take_while(move |entry| entry.id >= from)
     }
 
     /// Returns the entry with this ID.
@@ -231,11 +252,11 @@ impl EntryLog {
             if trim.limit > 0 && removed + live > trim.limit {
                 break;
             }
-            let goes = match trim.bound {
+            let is_outside = match trim.bound {
                 TrimBound::Len(len) => (self.len - live) as u64 >= len,
                 TrimBound::MinId(id) => block.entries_back(first).next().is_none_or(|last| last.id < id),
             };
-            if goes {
+            if is_outside {
                 self.bytes -= block.memory();
                 self.blocks.remove(&first);
                 self.len -= live;
@@ -261,8 +282,8 @@ impl EntryLog {
             TrimBound::MinId(_) => usize::MAX,
         };
         let live = block.entries(first).filter(|entry| !entry.is_deleted());
-        let goes = |entry: &StreamEntry<'_>| !matches!(bound, TrimBound::MinId(id) if entry.id >= id);
-        let ats: Vec<usize> = live.take_while(goes).take(excess).map(|entry| entry.offset()).collect();
+        let is_outside = |entry: &StreamEntry<'_>| !matches!(bound, TrimBound::MinId(id) if entry.id >= id);
+        let ats: Vec<usize> = live.take_while(is_outside).take(excess).map(|entry| entry.offset()).collect();
         self.bytes -= block.memory();
         block.delete(&ats);
         self.bytes += block.memory();
@@ -286,14 +307,14 @@ impl EntryLog {
         if id > last_id || has_gap || id > first_id {
             return None;
         }
-        let before = entries_added.wrapping_sub(self.len as u64);
-        Some(if id == first_id { before.wrapping_add(1) } else { before })
+        let before = entries_added.saturating_sub(self.len as u64);
+        Some(if id == first_id { one_more(before) } else { before })
     }
 
     /// Returns how many entries a group has read that reads this entry after `read` others.
     pub fn count_read(&self, id: StreamId, read: Option<u64>) -> Option<u64> {
         match read {
-            Some(read) if !self.has_gap_after(id) => Some(read.wrapping_add(1)),
+            Some(read) if !self.has_gap_after(id) => Some(one_more(read)),
             _ if self.state.entries_added > 0 => self.entries_up_to(id),
             _ => read,
         }

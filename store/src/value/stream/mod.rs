@@ -24,6 +24,15 @@ pub use log::{AppendError, EntryLog, Trim, TrimBound};
 use super::memory::ROUNDING;
 use std::collections::BTreeMap;
 
+/// The greatest count of entries or deliveries. Counts stay there, as no command takes a greater
+/// number, and so neither does the log.
+pub(crate) const MAX_STREAM_COUNT: u64 = i64::MAX as u64;
+
+/// Returns a count after one more entry or delivery.
+pub(crate) fn one_more(count: u64) -> u64 {
+    count.saturating_add(1).min(MAX_STREAM_COUNT)
+}
+
 /// What is known of the entries that there are and were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamState {

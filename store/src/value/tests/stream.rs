@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::{limits, word};
 use crate::value::limits::CompactLimits;
-use crate::value::{ConsumerGroup, EntryLog, Stream, StreamEntry, StreamId, Trim, TrimBound};
+use crate::value::{ConsumerGroup, EntryLog, Stream, StreamEntry, StreamId, StreamState, Trim, TrimBound};
 
 type Fields = Vec<(Vec<u8>, Vec<u8>)>;
 
@@ -142,4 +142,88 @@ proptest! {
             prop_assert_eq!(pending, expected);
         }
     }
+}
+
+/// Appends entries with these numbers, whatever their order.
+fn log_of(numbers: &[u64]) -> EntryLog {
+    let mut log = EntryLog::default();
+    for &number in numbers {
+        let state = *log.state();
+        log.set_state(StreamState { last_id: StreamId::MIN, ..state });
+        let fields = [(&b"name"[..], &b"value"[..])];
+        log.append(id(number), fields.into_iter(), &CompactLimits::default()).expect("an ID");
+    }
+    log
+}
+
+#[test]
+fn entries_after_a_deleted_one_with_a_greater_id_are_found() {
+    let mut log = log_of(&[1, 5]);
+    assert!(log.delete(id(5)));
+    let state = *log.state();
+    log.set_state(StreamState { last_id: id(2), ..state });
+    let fields = [(&b"name"[..], &b"value"[..])];
+    log.append(id(3), fields.into_iter(), &CompactLimits::default()).expect("an ID");
+    let ids = |from, to| log.range(id(from), id(to)).map(|entry| entry.id).collect::<Vec<_>>();
+    let back = |from, to| log.range_back(id(from), id(to)).map(|entry| entry.id).collect::<Vec<_>>();
+    assert_eq!((ids(0, 4), back(0, 4)), (vec![id(1), id(3)], vec![id(3), id(1)]));
+    assert_eq!((log.last(), log.get(id(3)).is_some()), (Some(id(3)), true));
+}
+
+#[test]
+fn a_new_entry_is_not_before_the_block_that_has_it() {
+    let mut log = log_of(&[10, 15]);
+    assert!(log.delete(id(15)));
+    // The block has no entry then, but is not known to be before this ID as a whole.
+    let trim = Trim { bound: TrimBound::MinId(id(12)), is_approximate: false, limit: 0 };
+    assert_eq!((log.trim(&trim), log.len(), log.blocks().len()), (1, 0, 1));
+    let state = *log.state();
+    log.set_state(StreamState { last_id: StreamId::MIN, ..state });
+    for number in [3, 4] {
+        let fields = [(&b"name"[..], &b"value"[..])];
+        log.append(id(number), fields.into_iter(), &CompactLimits::default()).expect("an ID");
+    }
+    assert_eq!((log.get(id(4)).is_some(), log.blocks().len()), (true, 1));
+    log.check();
+}
+
+#[test]
+fn blocks_out_of_order_are_refused() {
+    let blocks = |log: &EntryLog| -> Vec<(StreamId, Vec<u8>)> {
+        log.blocks().map(|(id, block)| (id, block.to_vec())).collect()
+    };
+    let is_accepted = |blocks: Vec<_>| EntryLog::from_blocks(blocks.into_iter()).is_some();
+    let [first, second] = [[1, 3], [4, 6]].map(|numbers| blocks(&log_of(&numbers)).remove(0));
+    let overlapping = blocks(&log_of(&[2, 4])).remove(0);
+    assert!(is_accepted(vec![first.clone(), second.clone()]));
+    assert!(!is_accepted(vec![second.clone(), first.clone()]));
+    assert!(!is_accepted(vec![first.clone(), overlapping]));
+    assert!(!is_accepted(vec![first.clone(), first.clone()]));
+    // The ID of a block is that of its first entry, which says how far it is from that: in the
+    // byte after the header, four integers, the name, and the flags.
+    let (block_id, mut bytes) = second;
+    assert_eq!(bytes[6 + 4 * 2 + 6 + 2], 0);
+    bytes[6 + 4 * 2 + 6 + 2] = 1;
+    assert!(!is_accepted(vec![(block_id, bytes)]));
+    // Only a deleted entry may be after later ones.
+    let mut disordered = log_of(&[1, 5, 3]);
+    assert!(!is_accepted(blocks(&disordered)));
+    assert!(disordered.delete(id(5)));
+    assert!(is_accepted(blocks(&disordered)));
+    assert!(!is_accepted(blocks(&log_of(&[1, 3, 3]))));
+}
+
+#[test]
+fn counts_stay_within_those_of_commands() {
+    let (mut log, greatest) = (log_of(&[1, 2, 3]), i64::MAX as u64);
+    let mut state = *log.state();
+    // Fewer than there are, as a file may say.
+    state.entries_added = 1;
+    log.set_state(state);
+    assert_eq!((log.entries_up_to(id(1)), log.entries_up_to(StreamId::MIN)), (Some(1), Some(0)));
+    assert_eq!(log.count_read(id(1), Some(greatest)), Some(greatest));
+    log.set_state(StreamState { entries_added: greatest, ..state });
+    let fields = [(&b"name"[..], &b"value"[..])];
+    log.append(id(4), fields.into_iter(), &CompactLimits::default()).expect("an ID");
+    assert_eq!(log.state().entries_added, greatest);
 }
