@@ -279,6 +279,25 @@ mod tests {
     }
 
     #[test]
+    fn bytes_that_wait_for_room_are_encrypted_once() {
+        let (mut stream, mut client) = pair();
+        assert!(would_block(&mut stream));
+        exchange(&mut stream, &mut client);
+        assert!(would_block(&mut stream));
+        let data = [b'x'; 1000];
+        stream.tcp.room = 100;
+        let refused = |written: io::Result<usize>| written.is_err_and(|e| e.kind() == ErrorKind::WouldBlock);
+        assert!(refused(stream.write(&data)) && refused(stream.write(&data)));
+        stream.tcp.room = usize::MAX;
+        assert_eq!(stream.write(&data).unwrap(), data.len());
+        exchange(&mut stream, &mut client);
+        let mut received = [0; 4000];
+        assert_eq!(client.reader().read(&mut received).unwrap(), data.len());
+        let more = client.reader().read(&mut received);
+        assert!(more.is_err_and(|error| error.kind() == ErrorKind::WouldBlock));
+    }
+
+    #[test]
     fn a_read_ends_also_if_it_finds_no_data() {
         let (mut stream, mut client) = pair();
         assert!(would_block(&mut stream));
