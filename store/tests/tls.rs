@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Duration;
 use xtasking::Runtime;
 use xtasking_store::Engine;
 use xtasking_store::engine::Builder;
@@ -197,6 +198,8 @@ fn records_with_little_in_them_are_read_to_the_end() {
     let rt = Runtime::builder().workers(1).build().unwrap();
     let (_service, address) = files.start(&rt, &[NO_CERTIFICATES]).unwrap();
     let mut client = files.connect(address, false);
+    // The timers of the store keep the watchdog from seeing soon that nothing comes.
+    client.sock.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let mut reply = [0; 7];
     client.write_all(b"PING\r\n").unwrap();
     client.read_exact(&mut reply).unwrap();
