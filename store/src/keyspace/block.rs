@@ -41,12 +41,13 @@ const SMALL: usize = 48;
 const TAG_SHIFT: u32 = 48;
 const ADDRESS: usize = (1 << TAG_SHIFT) - 1;
 
+// The `Block` in a `SharedKey` owns nothing: it reads the form, the lengths and the key, which
+// nothing changes, and changes only the atomic `form`. Its bits `SHARED` and `ORPHANED` tell which
+// of the two sides is left: `share_key`, `Block::leave` and `SharedKey::drop` set and clear them by
+// atomic operations, so that exactly the last side frees the block.
+//
 // SAFETY: an owner has its parts as a `Box` of them would: bytes, numbers, two atomics, and perhaps
-// a `Value`, which is `Send` and `Sync` (checked below). The `Block` in a `SharedKey` owns nothing:
-// it reads the form, the lengths and the key, which nothing changes, and changes only the atomic
-// `form`. Its bits `SHARED` and `ORPHANED` tell which of the two sides is left: `share_key`,
-// `Block::leave` and `SharedKey::drop` set and clear them by atomic operations, so that exactly the
-// last side frees the block.
+// a `Value`, which is `Send` and `Sync` (checked below). A `SharedKey` is as said above.
 unsafe impl Send for Block {}
 // SAFETY: as above. By a shared reference only the atomics `accessed` and `form` are changed.
 unsafe impl Sync for Block {}

@@ -8,38 +8,12 @@ mod replay;
 #[path = "../oracle/reply.rs"]
 mod reply;
 mod scripts;
+#[path = "../oracle/target.rs"]
+mod target;
 mod waiting;
 
-use redis::Connection;
+use target::Target;
 use xtasking_store::engine::Client;
-use xtasking_store::resp::Reply;
-
-/// What commands can be sent to: Redis, or the store.
-trait Target {
-    fn ask(&mut self, args: &[&[u8]]) -> Vec<u8>;
-
-    /// Sends a command that is written as words.
-    fn line(&mut self, line: &str) -> Vec<u8> {
-        let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
-        self.ask(&args)
-    }
-}
-
-impl Target for Client {
-    fn ask(&mut self, args: &[&[u8]]) -> Vec<u8> {
-        self.run(args).expect("a running engine")
-    }
-}
-
-impl Target for Connection {
-    fn ask(&mut self, args: &[&[u8]]) -> Vec<u8> {
-        let mut request = Reply::default();
-        request.array(args.len());
-        args.iter().for_each(|arg| request.bulk(arg));
-        self.send(&request.into_bytes());
-        self.receive()
-    }
-}
 
 /// Runs a command, and returns its reply with spaces for line ends.
 fn run(client: &mut Client, line: &str) -> String {
