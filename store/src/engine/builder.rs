@@ -14,8 +14,8 @@ use crate::server::{
 };
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
-use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 use xtasking::Runtime;
 use xtasking::primitive::ReaderWriterLatch;
@@ -218,7 +218,7 @@ impl Builder {
             log: OnceLock::new(),
             on_shutdown: self.on_shutdown,
             statistics: Statistics::default(),
-            memory: Memory::new(self.memory),
+            memory: Memory::new(self.memory, rt.workers()),
             slow_log: SlowLog::default(),
             latency: LatencyMonitor::default(),
             acl: Acl::default(),
@@ -237,22 +237,20 @@ impl Builder {
         server.heed_settings();
         server.require_password();
         server.make_users(&self.users).map_err(OpenError::Users)?;
-        let engine = Engine {
-            inner: Arc::new(Inner {
-                runtime: rt.handle(),
-                shards: (0..self.shards).map(shard).collect(),
-                layout,
-                versions: Versions::default(),
-                server,
-                blocked: Blocked::default(),
-                clock: self.clock,
-                on_effects: self.on_effects,
-                seed,
-                next_session: AtomicU64::new(1),
-                next_expiry: AtomicUsize::new(0),
-                is_evicting: AtomicBool::new(false),
-            }),
-        };
+        let engine = Engine::new(Inner {
+            runtime: rt.handle(),
+            shards: (0..self.shards).map(shard).collect(),
+            layout,
+            versions: Versions::default(),
+            server,
+            blocked: Blocked::default(),
+            clock: self.clock,
+            on_effects: self.on_effects,
+            seed,
+            next_session: AtomicU64::new(1),
+            next_expiry: AtomicUsize::new(0),
+            is_evicting: AtomicBool::new(false),
+        });
         engine.inner.apply_memory_settings();
         if let Some(open) = self.log {
             let inner = &engine.inner;

@@ -43,6 +43,20 @@ pub(super) type Clock = Box<dyn Fn() -> u64 + Send + Sync>;
 #[derive(Clone)]
 pub struct Engine {
     pub(super) inner: Arc<Inner>,
+    _handles: Arc<EngineHandles>,
+}
+
+/// What the handles of an engine have, and its tasks have not.
+struct EngineHandles(Arc<Inner>);
+
+impl Drop for EngineHandles {
+    /// Drops the requests of sessions that wait for keys, or for the end of a pause: no request
+    /// will come that serves them, and they have the engine, as it has them.
+    fn drop(&mut self) {
+        if !planted!("waits-outlive-engine") {
+            drop(self.0.blocked.abandon());
+        }
+    }
 }
 
 /// What the handles of an engine share.
@@ -67,6 +81,11 @@ pub(super) struct Inner {
 const ENTRIES_OF_CYCLE: usize = 200;
 
 impl Engine {
+    pub(super) fn new(inner: Inner) -> Self {
+        let inner = Arc::new(inner);
+        Self { _handles: Arc::new(EngineHandles(inner.clone())), inner }
+    }
+
     /// Begins an engine.
     pub fn builder() -> Builder {
         Builder::default()
@@ -158,9 +177,7 @@ impl Engine {
     /// nothing will serve them.
     #[cfg(feature = "net")]
     pub(crate) fn abandon_waits(&self) {
-        drop(self.inner.blocked.take_all());
-        let held = std::mem::take(&mut *self.inner.blocked.held());
-        drop(held);
+        drop(self.inner.blocked.abandon());
         if let Some(log) = self.log() {
             log.abandon();
         }
@@ -213,6 +230,10 @@ impl Inner {
 
     /// Removes some expired keys of a shard.
     fn remove_expired(self: &Arc<Self>, number: usize, shard: &mut Shard, cx: &mut Context) {
+        // Inside of the shard: a pause begins before or after.
+        if self.is_paused() {
+            return;
+        }
         let began = Instant::now();
         let mut keys = Keys::new(&self.layout, &self.versions, HeldShards::written(number, shard));
         keys.begin(0, self.now());
@@ -256,6 +277,7 @@ impl Inner {
         let is_followed = self.on_effects.is_some();
         Effects::new(is_followed || self.server.log.get().is_some(), is_followed || self.server.notifies())
             .recording_insertions(self.server.notifies_of_new_keys())
+            .recording_misses(self.server.notifies_of_missing_keys())
     }
 
     /// Passes effects to those that follow them: sessions, and a function.

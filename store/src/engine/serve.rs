@@ -55,6 +55,11 @@ pub(super) fn serve_ready(body: &mut Body<'_>) {
 fn serve_key(body: &mut Body<'_>, database: usize, key: &[u8]) {
     body.keys.begin(database, body.turn.now);
     let mut waiting = body.keys.waiting(key);
+    let is_held = || body.inner.hold_serve(Serve::of_key(body.inner, database, key.into())).is_none();
+    if waiting.is_empty() || body.inner.server.has_pause() && is_held() {
+        return;
+    }
+    body.keys.keep_expired(false);
     if planted!("waits-out-of-order") {
         waiting.reverse();
     }

@@ -23,6 +23,7 @@
 //! | `counting` | how much memory keys take |
 //! | `eviction` | which keys go when there is too little memory |
 //! | `marks` | what the log knows of shards |
+//! | `lookups` | which keys a command looks up to read them |
 //! | `guests` | sessions that watch keys or wait for them |
 //! | `touched` | what was changed, for sessions that track keys |
 
@@ -38,6 +39,7 @@ mod held;
 mod keys;
 mod layout;
 mod leaf;
+mod lookups;
 mod marks;
 mod order;
 mod ordering;
@@ -59,6 +61,7 @@ pub(crate) use eviction::{Candidate, CandidatePool, EvictionOrder};
 pub(crate) use held::{Held, HeldShards};
 pub use keys::Keys;
 pub use layout::Layout;
+pub(crate) use lookups::LookupUse;
 pub(crate) use marks::Mark;
 pub use order::KeyCut;
 pub use ranges::KeysInOrder;
