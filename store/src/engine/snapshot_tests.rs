@@ -51,8 +51,8 @@ fn engine(rt: &Runtime, folder: &Folder, seed: u64) -> Engine {
     builder.setting("dir", folder.0.to_str().unwrap()).build(rt)
 }
 
-/// Waits until no snapshot is taken. Simulated tasks run while a thread waits; it sleeps, as the disk
-/// may be busy for long.
+/// Waits until no snapshot is taken. Simulated tasks run while a thread waits; it sleeps, as the
+/// disk may be busy for long.
 fn wait(rt: &Runtime, engine: &Engine) {
     eventually("the snapshot has ended", || {
         rt.task(()).submit(|(), _| ()).join().unwrap();
