@@ -1,7 +1,6 @@
 //! Peers that are separate programs, replaced by small scripts.
 
 use crate::{passes, text};
-use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -48,7 +47,8 @@ fn all_databases_are_in_one_program() {
 #[cfg(unix)]
 mod scripts {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
+    use std::io::Write;
+    use std::process::Stdio;
 
     /// Creates a folder with a peer `openmp`, which is a script.
     fn peer(script: &str) -> tempfile::TempDir {
@@ -56,11 +56,19 @@ mod scripts {
     }
 
     /// Creates a folder with a program, which is a script.
+    ///
+    /// Another process writes it. A file that this process has open for writing is also open in a
+    /// child that another test starts meanwhile, and does not run until that child is the program
+    /// that it is to be (`ETXTBSY`).
     fn program(name: &str, script: &str) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
-        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "cat >\"$0\" && chmod 755 \"$0\""]).arg(&path).stdin(Stdio::piped());
+        let mut writer = shell.spawn().unwrap();
+        // The pipe is closed at the end of this line.
+        writer.stdin.take().unwrap().write_all(format!("#!/bin/sh\n{script}\n").as_bytes()).unwrap();
+        assert!(writer.wait().unwrap().success());
         folder
     }
 
