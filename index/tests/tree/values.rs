@@ -132,7 +132,7 @@ fn replaced_values_are_freed_while_the_tree_is_used() {
             round += 1;
             live.load(SeqCst)
         };
-        (0..4000 / PATIENCE).for_each(|_| _ = replace());
+        (0..1000 / PATIENCE).for_each(|_| _ = replace());
         // A worker that is awake and has no core keeps what was retired until it runs again.
         eventually("all but a few of the replaced values are freed", || replace() < 100);
         drop((client, tree));
