@@ -88,6 +88,11 @@ mod scripts {
         xtasking(folder, &[&["cholesky", "--quick", "--against", "openmp"], &size[..]].concat())
     }
 
+    /// Returns tables without spaces: the widths of columns depend on how fast the others were.
+    fn cells(stdout: &str) -> String {
+        stdout.replace(' ', "")
+    }
+
     /// Checks that a wrong result was found and explained.
     fn wrong(output: &Output, reason: &str) {
         let stderr = text(&output.stderr);
@@ -101,11 +106,11 @@ mod scripts {
         // OpenMP computes a smaller number: Fibonacci number 16 has 1596 joins.
         let folder = peer(&format!("[ \"$1 $2\" = 'fib 16' ] && {}", prints("fib", "$3", "987")));
         let stdout = passes(&fib(folder.path()));
-        assert_eq!(stdout.matches("┆ openmp         ┆ 6178 ┆").count(), 2, "{stdout}");
+        assert_eq!(cells(&stdout).matches("┆openmp┆6178┆").count(), 2, "{stdout}");
         let told = "[ \"$*\" = 'cholesky 64 16 7 2' ]";
         let folder = peer(&format!("{told} && {}", prints("cholesky", "$5", "1e-13")));
         let stdout = passes(&cholesky(folder.path()));
-        assert!(stdout.contains("┆ openmp         ┆ 9.86 ┆"), "{stdout}");
+        assert!(cells(&stdout).contains("┆openmp┆9.86┆"), "{stdout}");
     }
 
     #[test]
