@@ -20,6 +20,7 @@
 //! | `stages` | which units of it can be replayed side by side |
 //! | `load` | loads a file of Redis |
 //! | `parcel` | its records on their way to a shard |
+//! | `import` | loads an append-only file of Redis |
 //! | `eviction` | evicts keys when there is too little memory |
 //! | `sweep` | which shards may have a key to evict |
 //! | `room` | which commands are refused when none can go |
@@ -51,6 +52,7 @@ mod engine;
 mod eviction;
 #[cfg(test)]
 mod eviction_tests;
+mod import;
 mod load;
 mod parcel;
 mod part;
