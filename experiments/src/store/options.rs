@@ -15,7 +15,7 @@ use xtasking_harness::lineup::help;
 /// Each server is a process of its own; the client checks every reply. A server with one worker, as
 /// by default, has the first core, and the client the last one, if there are two. Redis, Valkey,
 /// memcached and kevy take part if their programs are found; peers/servers gets them. Of XTasking
-/// the program `xtasking-store` beside this one takes part; if it is not built, this program serves.
+/// the program `xtasking-store` beside this one takes part; if it is not built, this one serves.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = help(&programs::ALL, &[]), args_conflicts_with_subcommands = true)]
 pub struct StoreOptions {
