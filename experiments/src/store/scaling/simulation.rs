@@ -138,7 +138,7 @@ mod tests {
 
     fn rate(cores: usize, kind: &str, pipeline: usize, popularity: Popularity, transfer: u64) -> f64 {
         let load = Load { keys: 1000, value_size: 8, connections: 16, popularity, seed: 1 };
-        let mut store = VirtualStore::new(load, VirtualTimes { transfer, ..TIMES }, cores).unwrap();
+        let store = VirtualStore::new(load, VirtualTimes { transfer, ..TIMES }, cores).unwrap();
         let turn = store.turn(&kind.parse().unwrap(), pipeline, 2_000_000).unwrap();
         assert!(turn.late == 0.0, "requests run in place");
         turn.rate
