@@ -241,8 +241,8 @@ fn the_waker_of_the_last_poll_is_woken() {
     assert_eq!(bells.iter().map(|bell| bell.0.load(SeqCst)).collect::<Vec<_>>(), [0, 0, 1]);
     let ready = task.as_mut().poll(&mut PollContext::from_waker(Waker::noop()));
     assert!(matches!(ready, Poll::Ready(Ok(9))));
-    // All wakers have been dropped.
-    assert!(bells.iter().all(|bell| Arc::strong_count(bell) == 1));
+    // The worker may still be dropping the one that it has woken.
+    eventually("all wakers are dropped", || bells.iter().all(|bell| Arc::strong_count(bell) == 1));
 }
 
 /// Polls with a new waker each time race with the completion: either the last waker is woken or the

@@ -248,9 +248,10 @@ fn memory_is_bounded_over_many_rounds() {
         let stats = arena.stats();
         assert_eq!(stats.bytes, first_rounds, "memory has grown: {stats:?}");
         assert!(stats.bytes <= 16 << 20 && stats.node_bytes >= 64);
-        let counters = rt.counters().unwrap();
         let all = (NODES * usize::from(rounds)) as u64;
-        assert_eq!((counters.retired, counters.reclaimed), (all, all));
+        assert_eq!(rt.counters().unwrap().retired, all);
+        // A node is counted once it is free.
+        in_time(&rt, "all are counted", || rt.counters().unwrap().reclaimed == all);
         drop(arena);
     });
 }

@@ -14,6 +14,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
+use std::thread;
+use std::time::Duration;
 use xtasking::{Context, Handle, Promise, Runtime};
 use xtasking_testing::{Random, Setting, eventually, on_each};
 
@@ -49,11 +51,16 @@ fn engine(rt: &Runtime, folder: &Folder, seed: u64) -> Engine {
     builder.setting("dir", folder.0.to_str().unwrap()).build(rt)
 }
 
-/// Waits until no snapshot is taken. Simulated tasks run while a thread waits.
+/// Waits until no snapshot is taken. Simulated tasks run while a thread waits; it sleeps, as the
+/// disk may be busy for long.
 fn wait(rt: &Runtime, engine: &Engine) {
     eventually("the snapshot has ended", || {
         rt.task(()).submit(|(), _| ()).join().unwrap();
-        engine.server().persistence.status().begun_at.is_none()
+        let has_ended = engine.server().persistence.status().begun_at.is_none();
+        if !has_ended {
+            thread::sleep(Duration::from_micros(100));
+        }
+        has_ended
     });
 }
 

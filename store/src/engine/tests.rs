@@ -373,13 +373,14 @@ fn a_session_that_is_gone_does_not_wait() {
         };
         let left = store.engine.session("");
         assert!(!store.engine.unblock(&store.rt, left.id(), Unblock::Close));
-        let left = submit(left, &["TAKE a 0", "SET never 1"]);
+        let left = submit(left, &["TAKE a 0", "SET never 1"]).join().unwrap();
         let killed = store.engine.session("");
         assert_eq!(run(&mut client, &format!("CLIENT KILL ID {}", killed.id())), ":1\\r\\n");
         let killed = submit(killed, &["SET a 1", "TAKE a 0", "TAKE a 0", "SET never 1"]);
-        for (handle, expected) in [(left, ""), (killed, "+OK\\r\\n*2\\r\\n$1\\r\\na\\r\\n$1\\r\\n1\\r\\n")] {
-            run(&mut client, "SET b 1");
-            let finished = handle.join().unwrap();
+        run(&mut client, "SET b 1");
+        let killed = killed.join().unwrap();
+        for (finished, expected) in [(left, ""), (killed, "+OK\\r\\n*2\\r\\n$1\\r\\na\\r\\n$1\\r\\n1\\r\\n")]
+        {
             assert!(finished.session.is_closing);
             assert_eq!(text(&finished.replies), expected);
             store.engine.close(&store.rt, finished.session);

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 use xtasking_testing::{Random, program, side_by_side, watchdog};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_xtasking-store");
@@ -172,7 +173,7 @@ fn kill_again_and_again(rounds: Range<u64>, random: &mut Random) {
         let counted = &replies;
         bodies.push(Box::new(move || {
             while counted.load(Ordering::Relaxed) < most {
-                thread::yield_now();
+                thread::sleep(Duration::from_micros(100));
             }
             store.kill();
             Vec::new()

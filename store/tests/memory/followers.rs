@@ -2,6 +2,7 @@
 
 use super::{BEGIN, KIB, Store, builder, run, text};
 use std::collections::BTreeSet;
+use std::iter;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use xtasking::Runtime;
@@ -90,7 +91,9 @@ fn many_clients_stay_within_the_limit() {
         let clients: Vec<_> = (0..4).map(|thread| scope.spawn(client(thread))).collect();
         let watching = scope.spawn(|| {
             while engine.server().memory.evicted() < 4000 {
-                let counted = engine.server().memory.counted();
+                // The sum is of several moments if this thread loses its core in the midst of it.
+                let readings = iter::repeat_with(|| engine.server().memory.counted());
+                let counted = readings.take(3).min().unwrap_or_default();
                 let mut most = most.lock().unwrap();
                 *most = counted.max(*most);
                 thread::yield_now();

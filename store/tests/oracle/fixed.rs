@@ -167,9 +167,12 @@ const SERVER: &[&str] = &[
     "a: SLOWLOG GET -2",
     "a: SLOWLOG GET 1 2",
     "a: SLOWLOG GET 0",
+    // Else the next one is logged where it takes long.
+    "a: CONFIG SET slowlog-log-slower-than -1",
     "a: SLOWLOG RESET",
     "a: SLOWLOG LEN x",
     "a: SLOWLOG LEN",
+    "a: CONFIG SET slowlog-log-slower-than 10000",
     "a: LATENCY",
     "a: LATENCY NOTHING",
     "a: LATENCY LATEST",

@@ -7,6 +7,8 @@ use super::redis::Server;
 use std::fs::{self, File};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
 use xtasking::Runtime;
 use xtasking_store::Engine;
 use xtasking_store::engine::{Builder, Client};
@@ -78,6 +80,14 @@ fn a_reload_changes_nothing_that_can_be_seen() {
     assert_eq!(text(&client.line("OBJECT ENCODING string:grown")), "$6\r\nembstr\r\n");
 }
 
+/// Waits for a number of snapshots. It sleeps, as the disk may be busy for long.
+fn saved(engine: &Engine, saves: u64) {
+    eventually("the snapshot is there", || {
+        thread::sleep(Duration::from_millis(1));
+        engine.server().persistence.status().saves == saves
+    });
+}
+
 #[test]
 fn the_state_of_snapshots_is_told() {
     let (rt, folder) = (runtime(), Folder::new());
@@ -92,7 +102,7 @@ fn the_state_of_snapshots_is_told() {
     time.store(60_000, Ordering::SeqCst);
     assert_eq!(text(&client.line("BGSAVE x")), "-ERR syntax error\r\n");
     assert_eq!(text(&client.line("BGSAVE SCHEDULE")), "+Background saving started\r\n");
-    eventually("the snapshot is there", || engine.server().persistence.status().saves == 1);
+    saved(&engine, 1);
     let info = info(&mut client);
     for line in [
         "rdb_changes_since_last_save:0",
@@ -113,7 +123,7 @@ fn the_state_of_snapshots_is_told() {
     assert_eq!(engine.server().persistence.status().begun_at, None);
     client.line("SET a 3");
     engine.save_if_due(&rt);
-    eventually("the snapshot is there", || engine.server().persistence.status().saves == 2);
+    saved(&engine, 2);
 }
 
 #[test]
