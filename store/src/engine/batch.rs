@@ -1,7 +1,8 @@
 //! The requests of one session under way.
 
 use super::ahead::Ahead;
-use super::engine::Inner;
+use super::cost;
+use super::engine::{Inner, InnerHandle};
 use super::part::{EarlyReplies, SendEarly};
 use super::plan::{Request, Shards};
 use super::sweep::Sweep;
@@ -59,7 +60,7 @@ impl<F: FnOnce(Finished, &mut Context) + Send + 'static> Completion for F {
 
 /// Requests of a session that are under way.
 pub(super) struct Batch {
-    pub(super) inner: Arc<Inner>,
+    pub(super) inner: InnerHandle,
     pub(super) session: Box<Session>,
     pub(super) requests: Requests,
     /// The first request that is not done.
@@ -95,7 +96,7 @@ enum Turned {
 
 impl Batch {
     pub(super) fn new(
-        inner: Arc<Inner>,
+        inner: InnerHandle,
         mut session: Box<Session>,
         requests: Requests,
         then: Box<dyn Completion>,
@@ -128,7 +129,8 @@ impl Batch {
 
     /// Runs the next requests, as long as their shards are free. Returns the batch if all are done
     /// and the replies may be sent; else tasks go on with it.
-    pub(super) fn advance(self: Box<Self>, cx: &mut Context) -> Option<Box<Self>> {
+    pub(super) fn advance(mut self: Box<Self>, cx: &mut Context) -> Option<Box<Self>> {
+        self.session.lane = cx.worker();
         let inner = self.inner.clone();
         let mut turn = Turn::new(&inner, cx.worker());
         turn.reserve_room(&inner);
@@ -169,6 +171,9 @@ impl Batch {
         while self.next < end {
             if self.is_done() {
                 return Turned::Done(self);
+            }
+            if planted!("transaction-by-parts") && self.split_transaction() {
+                return Turned::Paused(self);
             }
             let known = ahead.get(&self.requests, self.next, self.session.database, cx);
             self.session.last_command = known.command;
@@ -222,9 +227,24 @@ impl Batch {
         check_rights(command, self.requests.args(self.next), &mut self.session, &inner.server, now)
     }
 
+    /// The fault of an EXEC that leaves its shards between two commands: makes them requests of
+    /// their own. Returns true if the next request is such an EXEC.
+    fn split_transaction(&mut self) -> bool {
+        let is_exec = self.requests.args(self.next).is(0, "exec") && self.session.watched.is_empty();
+        let transaction = self.session.transaction.take_if(|queued| is_exec && !queued.is_aborted);
+        let Some(mut requests) = transaction.map(|queued| queued.requests) else { return false };
+        self.reply.array(requests.len());
+        for later in self.next + 1..self.requests.len() {
+            requests.push(self.requests.args(later).iter());
+        }
+        (self.requests, self.next) = (requests, 0);
+        true
+    }
+
     /// Lets a task go on.
     pub(super) fn launch<S: Spawner>(self: Box<Self>, spawner: S) {
-        spawner.task(()).spawn(move |(), cx| {
+        let requests = (self.requests.len() - self.next).min(MOST_REQUESTS);
+        spawner.task(()).cost(cost::of_requests(requests)).spawn(move |(), cx| {
             if let Some(batch) = self.advance(cx) {
                 batch.reply(cx);
             }
@@ -237,19 +257,29 @@ impl Batch {
         // Rights may have changed when its turn comes.
         self.checked = None;
         match *shards {
-            [(number, true)] => cx.task(inner.shards[number].write()).spawn(move |shard, cx| {
-                self.run_on(HeldShards::written(number, shard), command, cx);
-            }),
-            [(number, false)] => cx.task(inner.shards[number].read()).spawn(move |shard, cx| {
-                self.run_on(HeldShards::read(number, shard), command, cx);
-            }),
+            [(number, true)] => {
+                cx.task(inner.shards[number].write()).cost(cost::WRITE).spawn(move |shard, cx| {
+                    self.run_on(HeldShards::written(number, shard), command, cx);
+                })
+            }
+            [(number, false)] => {
+                cx.task(inner.shards[number].read()).cost(cost::READ).spawn(move |shard, cx| {
+                    self.run_on(HeldShards::read(number, shard), command, cx);
+                })
+            }
             _ => inner.spawn_on(cx, shards, move |held, cx| self.run_on(held, command, cx)),
         }
     }
 
     /// Runs the next request on the shards that this task holds. Another task goes on, as this one
     /// should not hold them longer.
-    fn run_on(self: Box<Self>, held: HeldShards<'_>, command: Option<&'static Command>, cx: &mut Context) {
+    fn run_on(
+        mut self: Box<Self>,
+        held: HeldShards<'_>,
+        command: Option<&'static Command>,
+        cx: &mut Context,
+    ) {
+        self.session.lane = cx.worker();
         let inner = self.inner.clone();
         let mut turn = Turn::new(&inner, cx.worker());
         turn.reserve_room(&inner);

@@ -229,7 +229,7 @@ fn visitors_wait_when_much_is_to_be_written() {
     let engine = large(&rt, 40_000);
     let (output, receiver) = SnapshotOutput::new();
     let output = Arc::new(output);
-    let (inner, own) = (engine.inner.clone(), output.clone());
+    let (inner, own) = (Arc::clone(&*engine.inner), output.clone());
     rt.task(())
         .submit(move |(), cx| {
             let version = inner.versions.begin(own.clone());

@@ -7,6 +7,7 @@ use crate::resp::Requests;
 use crate::server::Unblock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use xtasking::platform::Simulation;
 use xtasking::{Context, Handle, Runtime};
 use xtasking_testing::{Setting, eventually, on_each, silence_tasks};
 
@@ -613,7 +614,7 @@ fn an_engine_is_freed_though_sessions_wait() {
         handle
     };
     let waits = [send(&["TAKE a 0"]), send(&["CLIENT PAUSE 100000000 WRITE", "SET a 1"])];
-    let inner = Arc::downgrade(&engine.inner);
+    let inner = Arc::downgrade(&*engine.inner);
     drop(engine);
     assert!(waits.into_iter().all(|handle| handle.join().is_err()));
     eventually("the engine is freed", || inner.strong_count() == 0);
@@ -643,4 +644,24 @@ fn a_sparse_sketch_is_changed_in_place() {
     }
     assert_eq!(run(&mut client, "PFDEBUG ENCODING h"), "+sparse\\r\\n");
     assert!(kept > 100, "{kept}");
+}
+
+#[test]
+fn many_workers_have_more_shards() {
+    for (workers, shards) in [(1, 1024), (4, 1024), (16, 4096)] {
+        let rt = Runtime::builder().platform(Simulation::new(workers, 1)).build().unwrap();
+        let engine = Engine::builder().databases(1).build(&rt);
+        assert_eq!(engine.inner.shards.len(), shards, "{workers} workers");
+    }
+}
+
+/// Requests by one handle do not write the count of another.
+#[test]
+fn each_handle_counts_its_own_uses() {
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    let engine = Engine::builder().shards(1).build(&rt);
+    let other = engine.clone();
+    let uses = (Arc::strong_count(&engine.inner), Arc::strong_count(&other.inner));
+    assert_eq!(uses, (1, 1));
+    assert!(Arc::ptr_eq(&*engine.inner, &*other.inner), "it is the same engine");
 }

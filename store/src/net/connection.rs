@@ -12,12 +12,17 @@ use xtasking::events::net::TcpStream;
 #[cfg(unix)]
 use xtasking::events::net::UnixStream;
 use xtasking::events::{Buffered, Event, Filled, Handled, Ready, Registered, Source};
-use xtasking::{Context, Object, Plain, RuntimeHandle};
+use xtasking::platform::SimulatedStream;
+use xtasking::{Context, Object, Plain};
 
 /// A stream of bytes to a client.
 pub(super) trait Socket: Source + Read + Write + Send + 'static {
     /// Whether it is to be read also when it becomes writable.
     const READS_WHEN_WRITABLE: bool = false;
+
+    /// Whether a client cannot send requests at first.
+    #[cfg(feature = "tls")]
+    const HAS_HANDSHAKE: bool = false;
 
     /// Returns true if the last read has ended before all that had come was read, to let other
     /// tasks have their turn.
@@ -35,6 +40,7 @@ pub(super) trait Socket: Source + Read + Write + Send + 'static {
 impl Socket for TcpStream {}
 #[cfg(unix)]
 impl Socket for UnixStream {}
+impl Socket for SimulatedStream {}
 
 /// Replies that a client may leave unread before nothing more is read from it, in bytes.
 const MOST_UNSENT: usize = 1 << 20;
@@ -175,8 +181,8 @@ impl<S: Socket> Connection<S> {
             ..ClientMemory::default()
         };
         self.under_way = requests.memory();
-        let (runtime, connection) = (cx.handle(), Some(this.clone()));
-        let way_back = WayBack { runtime, connection, error: error.clone(), parts: 0 };
+        let (engine, connection) = (self.engine.share(), Some(this.clone()));
+        let way_back = WayBack { engine, connection, error: error.clone(), parts: 0 };
         let Some(finished) = self.engine.run(cx, session, requests, way_back) else { return false };
         self.take_back(finished, error, cx);
         self.session.is_some() && !self.is_ending
@@ -338,7 +344,7 @@ impl<S: Socket> Connection<S> {
 /// The way of a session back to its connection. If the session is lost, as its task found no
 /// memory, the connection is closed.
 struct WayBack<S: Socket> {
-    runtime: RuntimeHandle,
+    engine: Engine,
     /// `None` once the session is on its way.
     connection: Option<Object<Plain<Connection<S>>>>,
     /// What was wrong with the bytes after the requests.
@@ -377,9 +383,9 @@ impl<S: Socket> Completion for WayBack<S> {
 impl<S: Socket> Drop for WayBack<S> {
     fn drop(&mut self) {
         if let Some(connection) = self.connection.take()
-            && !self.runtime.is_shutting_down()
+            && !self.engine.runtime().is_shutting_down()
         {
-            self.runtime.task(connection.write()).spawn(Connection::close_without_session);
+            self.engine.runtime().task(connection.write()).spawn(Connection::close_without_session);
         }
     }
 }
