@@ -11,8 +11,12 @@ impl Shard {
             let table = &mut database.table;
             let before = table.bytes_of_place();
             table.set_ordered(is_ordered(number));
-            growth += (table.len() * table.bytes_of_place()) as i64 - (table.len() * before) as i64;
+            if self.is_counted {
+                let own = (table.len() * table.bytes_of_place()) as i64 - (table.len() * before) as i64;
+                database.bytes += own;
+                growth += own;
+            }
         }
-        if self.is_counted { growth } else { 0 }
+        growth
     }
 }

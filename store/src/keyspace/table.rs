@@ -157,10 +157,17 @@ impl Table {
         });
     }
 
-    /// Takes all that is there, without the order. The empty table has one if this one had.
+    /// Takes all that is there. The empty table has an order if this one had.
     pub(super) fn take(&mut self) -> Self {
-        let order = self.order.take().map(|_| Box::default());
+        let order = self.order.is_some().then(Box::default);
         std::mem::replace(self, Self { order, ..Self::default() })
+    }
+
+    /// Frees the table, an entry or a key of the order at a time.
+    pub(super) fn into_pieces(self) -> impl Iterator<Item = ()> + Send {
+        let keys = self.order.into_iter().flat_map(|order| order.into_keys()).map(drop);
+        let entries = self.segments.into_iter().flat_map(|segment| segment.entries.into_entries());
+        keys.chain(entries.flat_map(Entry::into_pieces))
     }
 
     /// Returns how many bytes each key takes besides those of its entry.
@@ -210,7 +217,7 @@ impl Table {
     pub(crate) fn advance(&mut self, hash: u64, version: u32) -> Option<impl Iterator<Item = &Entry>> {
         let segment = self.segment_mut(hash).filter(|segment| segment.version != version)?;
         segment.version = version;
-        Some(segment.entries.iter())
+        Some(segment.entries.iter_fetched())
     }
 
     /// Makes the next segment of another version one of this version, and returns its entries.
@@ -227,7 +234,7 @@ impl Table {
         self.visited.1 = (first + found + 1) as u32;
         let segment = &mut self.segments[first + found];
         segment.version = version;
-        Some(segment.entries.iter())
+        Some(segment.entries.iter_fetched())
     }
 
     /// Returns true if there is a segment of another version.

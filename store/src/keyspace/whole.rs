@@ -1,7 +1,7 @@
 //! What commands do with all keys of the shards that they hold.
 
 use super::saving::RetiredTable;
-use super::{Entry, Held, Keys, Layout};
+use super::{Entry, Garbage, Held, Keys, Layout};
 
 /// A part of the keyspace that a scan has still to visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,10 +122,10 @@ impl Keys<'_> {
         let (database, word) = (self.database(), self.version_word());
         self.count_clearing();
         self.touch_any();
-        let (mut removed, mut waited_for) = (0, Vec::new());
+        let (mut removed, mut waited_for, mut garbage) = (0, Vec::new(), Vec::new());
         for held in self.held_mut() {
             let part = &mut held.databases[database];
-            let table = part.table.take();
+            let (table, bytes) = (part.table.take(), std::mem::take(&mut part.bytes));
             if part.guests.is_some() {
                 let keys = table.iter().map(Entry::key);
                 waited_for.extend(keys.filter(|key| part.note_change(key)).map(Box::<[u8]>::from));
@@ -135,8 +135,11 @@ impl Keys<'_> {
             if is_wanted && table.has_unsaved(word.version()) {
                 let origin = table.origin(word.version(), database);
                 held.retired.push(RetiredTable::new(word.version(), origin, table));
+            } else {
+                garbage.extend(Garbage::of_table(table, bytes));
             }
         }
+        self.garbage.append(&mut garbage);
         waited_for.iter().for_each(|key| self.note_ready(key));
         removed
     }
@@ -159,6 +162,7 @@ impl Keys<'_> {
             }
             differ |= one.table.order().is_some() != two.table.order().is_some();
             std::mem::swap(&mut one.table, &mut two.table);
+            std::mem::swap(&mut one.bytes, &mut two.bytes);
             std::mem::swap(&mut one.expiry_cursor, &mut two.expiry_cursor);
         }
         for each in [database, other] {

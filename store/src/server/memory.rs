@@ -26,6 +26,9 @@ pub struct Memory {
     is_counted: AtomicBool,
     /// Bytes in buffers of clients, of those that are large.
     buffers: AtomicI64,
+    /// The number of large values and tables that were removed and are not freed yet, and their
+    /// bytes.
+    garbage: (AtomicI64, AtomicI64),
     evicted: AtomicU64,
     peak: AtomicU64,
     source: MemorySource,
@@ -74,6 +77,7 @@ impl Memory {
             excess: AtomicI64::new(0),
             is_counted: AtomicBool::new(false),
             buffers: AtomicI64::new(0),
+            garbage: (AtomicI64::new(0), AtomicI64::new(0)),
             evicted: AtomicU64::new(0),
             peak: AtomicU64::new(0),
             at_start: source().unwrap_or(0),
@@ -99,6 +103,17 @@ impl Memory {
     /// Returns the bytes in large buffers of clients.
     pub fn buffers(&self) -> u64 {
         self.buffers.load(Ordering::Relaxed).max(0) as u64
+    }
+
+    /// Notes that large values or tables were removed, or freed if the numbers are negative.
+    pub(crate) fn add_garbage(&self, count: i64, bytes: i64) {
+        self.garbage.0.fetch_add(count, Ordering::Relaxed);
+        self.garbage.1.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Returns how many large values and tables were removed and are not freed yet.
+    pub fn unfreed(&self) -> u64 {
+        self.garbage.0.load(Ordering::Relaxed).max(0) as u64
     }
 
     /// Returns the bytes of keys and values; 0 until there is a limit for the first time.
@@ -197,6 +212,7 @@ impl Memory {
         let (counted, resident) = (self.sum().max(0), self.resident());
         let beyond = resident.map_or(0, |bytes| {
             let others = self.buffers.load(Ordering::Relaxed)
+                + self.garbage.1.load(Ordering::Relaxed)
                 + ALLOWANCE
                 + CLIENT_ALLOWANCE * known.clients as i64
                 + known.log_backlog as i64

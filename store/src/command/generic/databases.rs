@@ -3,7 +3,8 @@
 use super::super::{Call, CommandError, CommandResult};
 use crate::resp::parse_integer;
 
-/// Reads whether to wait for the memory to be freed. It is freed at once in any case.
+/// Reads whether to wait for the memory to be freed. It is freed afterwards in any
+/// case, in parts.
 fn check_flush_options(call: &Call<'_, '_>) -> Result<(), CommandError> {
     match call.args.len() {
         1 => Ok(()),
