@@ -310,6 +310,8 @@ fn users_come_from_the_settings() {
 #[test]
 fn users_are_loaded_from_a_file_and_saved() {
     let folder = std::env::temp_dir().join(format!("xtasking-store-acl-{}", std::process::id()));
+    // What a killed run of the same number has left.
+    let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
     let path = folder.join("users.acl");
     fs::write(&path, "user alice on nopass ~* &* +@all\nuser bob on -@all +@set +acl ~set* >bob\n").unwrap();

@@ -4,6 +4,7 @@ use super::load::Protocol;
 use super::server::Server;
 use std::env;
 use std::fmt::Display;
+use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -101,12 +102,13 @@ impl Program {
             return Server::running(address, process).map_err(|error| failed(&error));
         }
         let path = self.path().ok_or_else(|| failed(&"it is not installed"))?;
-        // Free at the moment.
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let address = free.map_err(|error| failed(&error))?;
+        at_free_port(|address| self.start_at(address, &path, start)).map_err(|error| failed(&error))
+    }
+
+    fn start_at(self, address: SocketAddr, path: &Path, start: &Start) -> io::Result<Server> {
         let port = address.port().to_string();
         let workers = start.workers.to_string();
-        let mut command = Command::new(&path);
+        let mut command = Command::new(path);
         let protocol = match self {
             Self::Memcached => {
                 command.args(["-l", "127.0.0.1", "-U", "0", "-u", "nobody", "-c", "20000"]);
@@ -128,9 +130,26 @@ impl Program {
             }
         };
         command.stdin(Stdio::null()).stdout(Stdio::null());
-        Server::start(&mut command, address, protocol, start.workers).map_err(|error| failed(&error))
+        Server::start(&mut command, address, protocol, start.workers)
     }
 }
+
+/// Starts a server at a port that is free at the moment, and at another one if some other program
+/// has taken it before the server does.
+fn at_free_port<T>(mut start: impl FnMut(SocketAddr) -> io::Result<T>) -> io::Result<T> {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let address = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr())?;
+        match start(address) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse && attempts < MAX_ATTEMPTS => {}
+            started => return started,
+        }
+    }
+}
+
+/// Ports that are tried. A server that ends at each of them has another reason.
+const MAX_ATTEMPTS: u32 = 3;
 
 /// More than any load takes: nothing is evicted.
 const MEBIBYTES_OF_MEMCACHED: &str = "65536";
@@ -180,6 +199,24 @@ pub(super) fn with_running(running: &[Running]) -> &'static [Entry] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn another_port_is_tried_if_one_is_taken() {
+        let mut attempts = 0;
+        let started = at_free_port(|address| {
+            attempts += 1;
+            if attempts < 3 { Err(ErrorKind::AddrInUse.into()) } else { Ok(address.port()) }
+        });
+        assert!(started.unwrap() > 0 && attempts == 3);
+        for (kind, expected) in [(ErrorKind::AddrInUse, 3), (ErrorKind::NotFound, 1)] {
+            let mut attempts = 0;
+            let failed = at_free_port(|_| {
+                attempts += 1;
+                Err::<(), _>(kind.into())
+            });
+            assert_eq!((failed.unwrap_err().kind(), attempts), (kind, expected));
+        }
+    }
 
     #[test]
     fn servers_that_run_already_have_names_and_addresses() {

@@ -2,7 +2,7 @@
 
 use super::load::Protocol;
 use std::fs;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::panic::resume_unwind;
 use std::process::{Child, Command};
@@ -24,6 +24,8 @@ pub(super) struct Server {
 
 /// A process that does not answer for this long has failed to start.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// A connection without an answer for this long is tried again.
+const SILENCE: Duration = Duration::from_secs(10);
 /// Between two attempts to get an answer.
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -32,7 +34,8 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// If it cannot be started, or does not answer.
+    /// If it cannot be started, or does not answer. The kind of the error is `AddrInUse` if the
+    /// process has ended, or another one answers: perhaps another program has taken the port.
     pub fn start(
         command: &mut Command,
         address: SocketAddr,
@@ -45,7 +48,7 @@ impl Server {
         let mut server = Self { child: Some(child), process, address, protocol, started_in: Duration::ZERO };
         while !server.answers() {
             if let Some(status) = server.child.as_mut().and_then(|child| child.try_wait().transpose()) {
-                return Err(io::Error::other(format!("it ended with {}", status?)));
+                return Err(in_use(format!("it ended with {}", status?)));
             }
             if began.elapsed() > PATIENCE {
                 return Err(io::Error::other("it does not answer"));
@@ -53,6 +56,10 @@ impl Server {
             thread::sleep(PAUSE);
         }
         server.started_in = began.elapsed();
+        let answering = server.answering_process();
+        if answering != process {
+            return Err(in_use(format!("another server answers at {address}, process {answering:?}")));
+        }
         Ok(server)
     }
 
@@ -76,8 +83,25 @@ impl Server {
             Protocol::Resp => ("PING", "+PONG"),
             Protocol::Memcached => ("version", "VERSION "),
         };
-        let line = self.control().ok().and_then(|mut control| control.line(request).ok());
+        let line = self.probe().ok().and_then(|mut control| control.line(request).ok());
         line.is_some_and(|line| line.starts_with(reply))
+    }
+
+    /// Returns the number of the process that answers, as it says.
+    fn answering_process(&self) -> Option<u32> {
+        let mut control = self.probe().ok()?;
+        let (text, name) = match self.protocol {
+            Protocol::Resp => (control.ask("INFO server").ok()?, "process_id:"),
+            Protocol::Memcached => (control.lines("stats", "END").ok()?, "STAT pid "),
+        };
+        text.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
+    }
+
+    /// Opens a connection for short commands to what may be another program, which says nothing.
+    fn probe(&self) -> Result<Control, Wrong> {
+        let control = self.control()?;
+        let limited = control.0.get_ref().set_read_timeout(Some(SILENCE));
+        limited.map(|()| control).map_err(|error| Wrong::new(error.to_string()))
     }
 
     /// Opens a connection for commands beside the load.
@@ -132,6 +156,20 @@ impl Control {
         Ok(line.trim_end().to_string())
     }
 
+    /// Sends a line, and returns the lines until one is `last`.
+    fn lines(&mut self, request: &str, last: &str) -> io::Result<String> {
+        let (mut lines, mut line) = (String::new(), self.line(request)?);
+        while line != last {
+            lines = lines + &line + "\n";
+            line.clear();
+            if self.0.read_line(&mut line)? == 0 {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            line.truncate(line.trim_end().len());
+        }
+        Ok(lines)
+    }
+
     /// Sends a command, and returns its reply: one line, or the text of a bulk string.
     ///
     /// # Errors
@@ -148,6 +186,10 @@ impl Control {
         self.0.read_exact(&mut text).map_err(|error| failed(&error))?;
         Ok(String::from_utf8_lossy(&text[..size]).into_owned())
     }
+}
+
+fn in_use(text: String) -> io::Error {
+    io::Error::new(ErrorKind::AddrInUse, text)
 }
 
 /// Starts a process. A server of one worker has the first core if there is another one.
@@ -171,4 +213,43 @@ fn on_core<T: Send>(core: Option<usize>, run: impl FnOnce() -> T + Send) -> T {
         });
         thread.join().unwrap_or_else(|panic| resume_unwind(panic))
     })
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    fn start(script: &str, address: SocketAddr) -> io::Error {
+        let mut command = Command::new("sh");
+        let started = Server::start(command.args(["-c", script]), address, Protocol::Resp, 1);
+        started.map(|server| server.address).unwrap_err()
+    }
+
+    #[test]
+    fn a_process_that_ends_is_no_server() {
+        // Nothing listens at this port.
+        let error = start("exit 3", SocketAddr::from(([127, 0, 0, 1], 1)));
+        assert!(error.kind() == ErrorKind::AddrInUse && error.to_string().contains("status: 3"), "{error}");
+    }
+
+    /// The process has not got its port, and has not ended yet.
+    #[test]
+    fn an_answer_of_another_process_does_not_count() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        // It ends with the program.
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = BufReader::new(stream.unwrap());
+                let mut line = String::new();
+                stream.read_line(&mut line).unwrap();
+                let reply = if line == "PING\r\n" { "+PONG\r\n" } else { "$16\r\nprocess_id:1\r\n\r\n\r\n" };
+                stream.get_mut().write_all(reply.as_bytes()).unwrap();
+            }
+        });
+        let error = start("exec sleep 100", address);
+        assert_eq!(error.to_string(), format!("another server answers at {address}, process Some(1)"));
+        assert_eq!(error.kind(), ErrorKind::AddrInUse);
+    }
 }

@@ -30,9 +30,10 @@ fn the_number_of_buckets_follows_the_entries() {
         let map = HashMap::<u64, u64>::new(&rt);
         let client = map.client(&rt);
         assert_eq!(map.memory().buckets, 64);
-        let keys = 40_000 / u64::from(PATIENCE);
-        for first in (0..keys).step_by(2000) {
-            let entries: Vec<_> = (first..first + 2000).map(|key| (key, key)).collect();
+        const BATCH: u64 = 2000;
+        let keys = (40_000 / u64::from(PATIENCE)).next_multiple_of(BATCH);
+        for first in (0..keys).step_by(BATCH as usize) {
+            let entries: Vec<_> = (first..first + BATCH).map(|key| (key, key)).collect();
             client.insert_many(&entries).unwrap();
         }
         settles(&rt, "the map grows until it has enough buckets, and few chains", || {

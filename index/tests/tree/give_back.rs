@@ -1,6 +1,7 @@
 //! Memory goes back to the system after removals.
 
 use crate::common::*;
+use crate::memory::MAX_NODES_LEFT;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -198,7 +199,7 @@ fn a_tree_of_the_system_s_pages_gives_memory_back() {
             resident(less) * 2 <= need.resident_bytes * 5 + 2 * SLACK && less.live * 2 <= need.live * 5
         });
         remove(&rt, &tree, &rest);
-        until(&tree, "all memory goes back", |none| none.live <= 3 && resident(none) <= SLACK);
+        until(&tree, "all memory goes back", |none| none.live <= MAX_NODES_LEFT && resident(none) <= SLACK);
         sound_after(rt, &tree);
     });
 }

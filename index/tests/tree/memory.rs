@@ -14,7 +14,7 @@ use xtasking_index::{Layout, Tree, Words};
 
 /// Nodes that may be left of an empty tree: merges that conflict with other changes leave some
 /// empty leaves.
-const MAX_NODES_LEFT: usize = 12;
+pub const MAX_NODES_LEFT: usize = 12;
 
 /// Inserts and removes keys again and again, in different orders.
 fn rounds<L: Layout<Keys = Words>, P: LegalFor<Versioned<L>>>(primitive: P, setting: Setting) {

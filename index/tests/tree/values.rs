@@ -126,12 +126,15 @@ fn replaced_values_are_freed_while_the_tree_is_used() {
         let rt = setting.build();
         let tree = Tree::<u64, Counted>::new(&rt);
         let client = tree.client(&rt);
-        let (mut most, rounds) = (0, 4000 / i64::from(PATIENCE));
-        for round in 0..rounds as u64 {
+        let mut round = 0;
+        let mut replace = || {
             client.upsert(round % 8, Counted::new(round, &live)).unwrap();
-            most = most.max(live.load(SeqCst));
-        }
-        assert!(most < rounds / 2, "{most} of {rounds} values lived at once");
+            round += 1;
+            live.load(SeqCst)
+        };
+        (0..1000 / PATIENCE).for_each(|_| _ = replace());
+        // A worker that is awake and has no core keeps what was retired until it runs again.
+        eventually("all but a few of the replaced values are freed", || replace() < 100);
         drop((client, tree));
         drop(rt);
         assert_eq!(live.load(SeqCst), 0);

@@ -178,7 +178,7 @@ fn accept(listener: &TcpListener, site: &Site, connections: &Connections) {
                 continue;
             };
             let Some(slot) = connections.open(&stream) else {
-                let _ = Refusal::Busy.response().write(&mut stream, Instant::now() + RETRY);
+                let _ = Refusal::Busy.response().write_at_once(&mut stream);
                 continue;
             };
             let thread = thread::Builder::new().name("inspect connection".to_owned());

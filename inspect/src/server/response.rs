@@ -1,4 +1,4 @@
-//! Responses, written within a time limit.
+//! Responses, written within a time limit or at once.
 
 use std::fmt;
 use std::io::{self, BufWriter, Write};
@@ -66,12 +66,28 @@ impl Response {
     ///
     /// If the client is gone, or has not read it all at the deadline.
     pub fn write(&self, stream: &mut TcpStream, deadline: Instant) -> io::Result<()> {
-        let mut writer = DeadlineWriter { stream, deadline };
+        self.write_to(&mut DeadlineWriter { stream, deadline })
+    }
+
+    /// Writes a short response without waiting: a new connection has room for it. The stream does
+    /// not block afterwards.
+    ///
+    /// # Errors
+    ///
+    /// If the client is gone, or the stream has no room for the whole response.
+    pub fn write_at_once(&self, stream: &mut TcpStream) -> io::Result<()> {
+        let mut text = Vec::new();
+        self.write_to(&mut text)?;
+        stream.set_nonblocking(true)?;
+        stream.write_all(&text)
+    }
+
+    fn write_to(&self, writer: &mut impl Write) -> io::Result<()> {
         writer.write_all(self.head().as_bytes())?;
         match &self.body {
             Body::Text(text) => writer.write_all(text.as_bytes()),
             Body::Long(text) => {
-                let mut buffer = BufWriter::with_capacity(CHUNK, ChunkWriter(&mut writer));
+                let mut buffer = BufWriter::with_capacity(CHUNK, ChunkWriter(&mut *writer));
                 write!(buffer, "{text}")?;
                 buffer.flush()?;
                 drop(buffer);
@@ -117,5 +133,30 @@ impl<W: Write> Write for ChunkWriter<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    /// A client that does not read does not hold up the thread that accepts.
+    #[test]
+    fn a_response_at_once_does_not_wait_for_room() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut stream, _) = listener.accept().unwrap();
+        let response = Response::plain("503 Service Unavailable", "Try again.");
+        response.write_at_once(&mut stream).unwrap();
+        while stream.write(&[0; 1 << 16]).is_ok() {}
+        // The system may still make some room.
+        let error = loop {
+            stream.set_nonblocking(false).unwrap();
+            if let Err(error) = response.write_at_once(&mut stream) {
+                break error;
+            }
+        };
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
     }
 }

@@ -3,13 +3,19 @@
 use crate::client::{get, json};
 use serde_json::Value;
 use std::sync::mpsc::{self, Receiver, Sender};
-use xtasking::Runtime;
+use std::time::Duration;
+use xtasking::metrics::Recording;
+use xtasking::{Object, Plain, Runtime};
 use xtasking_inspect::{Server, serve};
+use xtasking_testing::watchdog;
 
-fn served(workers: usize) -> (Runtime, Server) {
+/// Serves a runtime that is recorded from now on. The page alone would end its recording if this
+/// process did not run for some seconds.
+fn served(workers: usize) -> (Runtime, Server, Recording) {
     let rt = Runtime::builder().workers(workers).inspection(true).build().unwrap();
     let server = serve(&rt, "127.0.0.1:0").unwrap();
-    (rt, server)
+    let recording = rt.inspector().unwrap().record();
+    (rt, server, recording)
 }
 
 /// Asks for the data until they are as wanted. A test whose wish is never fulfilled does not end.
@@ -35,9 +41,8 @@ fn gate() -> (Sender<()>, Receiver<()>) {
 
 #[test]
 fn a_task_that_runs_is_named_with_its_objects() {
-    let (rt, server) = served(1);
-    // The runtime is recorded before the task begins.
-    get(&server, "/data");
+    let _watched = watchdog();
+    let (rt, server, _recording) = served(1);
     let ledger = rt.plain(0u64).name("ledger").build();
     let (open, closed) = gate();
     let audit = rt.task(ledger.write()).name("audit").submit(move |_ledger, _cx| closed.recv().unwrap());
@@ -54,42 +59,54 @@ fn a_task_that_runs_is_named_with_its_objects() {
     assert!(get(&server, "/metrics").body.contains("xtasking_task_runs_total{task=\"audit\"} 1\n"));
 }
 
-#[test]
-fn what_tasks_wait_for_is_named() {
-    let (rt, server) = served(2);
-    get(&server, "/data");
-    let hot = rt.plain(0u64).name("hot").build();
+/// Lets tasks wait for an object. Returns what the page says when all of them have run.
+fn crowd(rt: &Runtime, server: &Server, hot: &Object<Plain<u64>>) -> Value {
     let (open, closed) = gate();
     let first = rt.task(hot.write()).name("first").submit(move |_hot, _cx| closed.recv().unwrap());
     let others: Vec<_> =
         (0..50).map(|_| rt.task(hot.write()).name("other").submit(|hot, _cx| *hot += 1)).collect();
     // They are not started yet: the object is busy, or their worker.
-    let data = until(&server, |data| {
-        data["workers"].as_array().unwrap().iter().any(|worker| worker["task"] == "first")
+    let elapsed = |data: &Value| Duration::from_nanos(data["elapsed"].as_u64().unwrap());
+    let waiting = until(server, |data| {
+        let mut workers = data["workers"].as_array().unwrap().iter();
+        workers.any(|worker| worker["task"] == "first") && data["totals"]["open"].as_u64().unwrap() >= 50
     });
-    assert!(data["totals"]["open"].as_u64().unwrap() >= 50, "{data}");
+    // Below a share of the window the waiting would not be worth a sentence.
+    let long = elapsed(&waiting) + Duration::from_millis(200);
+    until(server, |data| elapsed(data) > long);
     open.send(()).unwrap();
     first.join().unwrap();
     others.into_iter().for_each(|task| task.join().unwrap());
+    let end = rt.inspector().unwrap().snapshot().unwrap().elapsed;
+    until(server, |data| elapsed(data) >= end)
+}
+
+#[test]
+fn what_tasks_wait_for_is_named() {
+    let _watched = watchdog();
+    let (rt, server, _recording) = served(2);
+    let hot = rt.plain(0u64).name("hot").build();
     let is_said = |data: &Value| {
-        let findings = data["findings"].as_array().unwrap();
-        findings
-            .iter()
-            .any(|finding| finding["text"].as_str().unwrap().contains("of the waiting is for object `hot`"))
+        let mut findings = data["findings"].as_array().unwrap().iter();
+        let said = "of the waiting is for object `hot`";
+        findings.any(|finding| finding["text"].as_str().unwrap().contains(said))
     };
-    // One look may come in the midst of it: then the sentence is there, but not all tasks.
-    let have_run = |data: &Value| row(data, "kinds", "name", "other").is_some_and(|kind| kind["wait99"] != 0);
-    let data = until(&server, |data| is_said(data) && have_run(data));
+    // If this process does not run for some seconds, the page begins anew, and has not seen tasks
+    // that ran before.
+    let mut crowds = std::iter::repeat_with(|| crowd(&rt, &server, &hot));
+    let data = crowds.find(|data| data["window"] != 0).unwrap();
+    assert!(is_said(&data), "{data}");
     let hot = row(&data, "objects", "name", "hot").unwrap();
     assert!(hot["share"].as_f64().unwrap() > 0.9 && hot["type"] == "u64", "{hot}");
-    assert_eq!(row(&data, "kinds", "name", "other").unwrap()["panics"], 0);
+    let other = row(&data, "kinds", "name", "other").unwrap();
+    assert!(other["wait99"] != 0 && other["panics"] == 0, "{other}");
     assert!(data["waiting"]["count"].as_u64().unwrap() > 0);
 }
 
 #[test]
 fn a_claim_that_waits_is_shown_with_its_holder() {
-    let (rt, server) = served(2);
-    get(&server, "/data");
+    let _watched = watchdog();
+    let (rt, server, _recording) = served(2);
     let shelves = rt.granules_of((0..10).map(|_| 100u32));
     let (open, closed) = gate();
     let (begun, has_begun) = gate();
@@ -112,17 +129,16 @@ fn a_claim_that_waits_is_shown_with_its_holder() {
 
 #[test]
 fn panics_are_an_alarm() {
-    let (rt, server) = served(1);
+    let _watched = watchdog();
+    let (rt, server, _recording) = served(1);
     until(&server, |data| data["window"].as_u64().unwrap() > 0);
     let odd = "<b>odd\"`name`</b>";
     assert!(rt.task(()).name(odd).submit(|(), _cx| panic!("as the test wants")).join().is_err());
-    let data = until(&server, |data| data["findings"][0]["level"] == "alarm");
-    assert!(
-        data["findings"][0]["text"]
-            .as_str()
-            .unwrap()
-            .starts_with("1 run of task `<b>odd\"'name'</b>` panicked in")
-    );
+    let is_said = |finding: &Value| {
+        let text = finding["text"].as_str().unwrap();
+        finding["level"] == "alarm" && text.starts_with("1 run of task `<b>odd\"'name'</b>` panicked in")
+    };
+    until(&server, |data| data["findings"].as_array().unwrap().iter().any(is_said));
     let metrics = get(&server, "/metrics").body;
     assert!(metrics.contains("xtasking_task_panics_total{task=\"<b>odd\\\"`name`</b>\"} 1\n"), "{metrics}");
 }

@@ -5,6 +5,7 @@ use crate::every_primitive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
+use std::time::Duration;
 use xtasking::{
     Context, Frequency, Handle, JoinError, Object, Plain, Primitive, Runtime, Shared, Snapshot, Versioned,
     primitive::{
@@ -224,24 +225,32 @@ fn a_read_that_is_always_disturbed_runs_as_a_writer_would() {
 #[test]
 fn a_reader_of_a_snapshot_waits_for_a_long_writer() {
     let _watched = watchdog();
-    let rt = Setting::Threads { workers: 2 }.builder().counters(true).build().unwrap();
-    let object = rt.snapshot([0u64; 4]).pin(OptimisticLatched).build();
-    let (inside, go) = (Flag::default(), Flag::default());
-    let (i, g) = (inside.clone(), go.clone());
-    let write = rt.task(object.write()).core(0).submit(move |words, _| {
-        words[0] = 1;
-        i.set();
-        g.wait();
-        *words = [1; 4];
-    });
-    inside.wait();
-    let read = rt.task(object.read()).core(1).submit(|words, _| *words);
-    eventually("three retries", || rt.counters().unwrap().snapshot_retries == 3);
-    assert!(!read.is_finished());
-    go.set();
-    assert_eq!(read.join().unwrap(), [1; 4]);
-    write.join().unwrap();
-    assert_eq!(rt.counters().unwrap().latch_waits, 1);
+    let waits_at_latch = || {
+        let rt = Setting::Threads { workers: 2 }.builder().counters(true).build().unwrap();
+        let object = rt.snapshot([0u64; 4]).pin(OptimisticLatched).build();
+        let (inside, go) = (Flag::default(), Flag::default());
+        let (i, g) = (inside.clone(), go.clone());
+        let write = rt.task(object.write()).core(0).submit(move |words, _| {
+            words[0] = 1;
+            i.set();
+            g.wait();
+            *words = [1; 4];
+        });
+        inside.wait();
+        let read = rt.task(object.read()).core(1).submit(|words, _| *words);
+        eventually("three retries", || rt.counters().unwrap().snapshot_retries == 3);
+        // So that it most likely comes to the latch.
+        thread::sleep(Duration::from_millis(1));
+        assert!(!read.is_finished());
+        go.set();
+        assert_eq!(read.join().unwrap(), [1; 4]);
+        write.join().unwrap();
+        let counters = rt.counters().unwrap();
+        assert_eq!(counters.snapshot_retries, 3);
+        counters.latch_waits == 1
+    };
+    // The writer may leave before the reader comes to the latch.
+    eventually("a reader waits at the latch", waits_at_latch);
 }
 
 #[test]

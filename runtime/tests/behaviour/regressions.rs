@@ -1,7 +1,7 @@
 //! Regression tests: each reproduces a past fault in its smallest form.
 
 use crate::common::{
-    Dropped, Flag, Pair, Setting, eventually, side_by_side, silence_tasks, watchdog, watchdog_of,
+    Dropped, Flag, Pair, Setting, eventually, set_at_end, side_by_side, silence_tasks, watchdog, watchdog_of,
 };
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
@@ -194,12 +194,9 @@ fn a_panic_in_the_drop_of_a_body_at_shutdown_is_contained() {
     let bomb = Bomb;
     let cancelled = rt.task(()).submit(move |(), _| drop(bomb));
     let last = rt.task(()).submit(|(), _| ());
-    let later = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(50));
-        go.set();
-    });
+    let ending = set_at_end(&rt, go);
     rt.shutdown(Shutdown::Cancel);
-    later.join().unwrap();
+    ending.join().unwrap();
     assert!(cancelled.join().is_err() && last.join().is_err());
 }
 
@@ -232,26 +229,31 @@ impl Version for Node {}
 /// A worker that retires a node in each task also reclaims nodes meanwhile.
 #[test]
 fn a_busy_worker_reclaims_as_fast_as_it_retires() {
-    fn step(left: u32, arena: Arena<Node>, done: Flag, cx: &mut Context) {
+    fn step(left: u32, arena: Arena<Node>, seen: Flag, done: Flag, cx: &mut Context) {
         let link = arena.alloc(Node(Default::default()), cx);
         // SAFETY: no other code has the link.
         unsafe { arena.retire(link, cx) };
         if left == 0 {
+            // The node of this step is still there.
+            seen.wait();
             return done.set();
         }
-        cx.task(()).begin_operation().spawn(move |(), cx| step(left - 1, arena, done, cx));
+        cx.task(()).begin_operation().spawn(move |(), cx| step(left - 1, arena, seen, done, cx));
     }
     let _watched = watchdog();
     let rt = threads(1);
     let arena = Arena::<Node>::new(&rt);
-    let (inner, done) = (arena.clone(), Flag::default());
-    let finished = done.clone();
-    rt.task(()).spawn(move |(), cx| step(200_000, inner, finished, cx));
+    let (seen, done) = (Flag::default(), Flag::default());
+    let (inner, sees, finished) = (arena.clone(), seen.clone(), done.clone());
+    rt.task(()).spawn(move |(), cx| step(200_000, inner, sees, finished, cx));
     let mut most = 0;
     while !done.is_set() {
         most = most.max(arena.stats().live);
+        if most > 0 {
+            seen.set();
+        }
     }
-    assert!(most > 0 && most < 10_000, "{most} nodes wait to be freed");
+    assert!(most < 10_000, "{most} nodes wait to be freed");
     drop(arena);
 }
 

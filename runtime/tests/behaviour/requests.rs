@@ -1,7 +1,7 @@
 //! Sets of one function, which no thread has to wait for.
 
 use crate::common::{
-    Dropped, Flag, Setting, eventually, lock, on_all, side_by_side, silence_tasks, watchdog,
+    Dropped, Flag, Setting, eventually, lock, on_all, set_at_end, side_by_side, silence_tasks, watchdog,
 };
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Mutex};
@@ -183,13 +183,9 @@ fn a_cancelled_runtime_drops_requests() {
         });
     }
     drop(pool);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            std::thread::sleep(std::time::Duration::from_millis(20));
-            go.set();
-        });
-        rt.shutdown(Shutdown::Cancel);
-    });
+    let ending = set_at_end(&rt, go);
+    rt.shutdown(Shutdown::Cancel);
+    ending.join().unwrap();
     assert_eq!(dropped.load(SeqCst), 500);
     // A worker learns of the end between two bursts of 32 tasks.
     assert!(ran.load(SeqCst) <= 32, "{ran:?} have run");

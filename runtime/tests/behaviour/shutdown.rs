@@ -1,7 +1,9 @@
 //! The end of a runtime: each task runs or is cancelled, each handle is resolved, and each value is
 //! dropped once.
 
-use crate::common::{Dropped, Flag, Pair, Setting, eventually, on_all, on_each, silence_tasks, watchdog};
+use crate::common::{
+    Dropped, Flag, Pair, Setting, eventually, on_all, on_each, set_at_end, silence_tasks, watchdog,
+};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -167,12 +169,16 @@ fn cancelling_resolves_what_waits_at_held_objects() {
                 ]
             })
             .collect();
-        let later = thread::spawn(move || {
-            thread::sleep(Duration::from_millis(5));
-            go.set();
-        });
+        // All of them are deferred, or wait for the first worker: a read that has begun by now
+        // would succeed.
+        for _ in 0..2 {
+            for worker in 1..rt.workers() {
+                rt.task(()).core(worker as u16).submit(|(), _| ()).join().unwrap();
+            }
+        }
+        let ending = set_at_end(&rt, go);
         rt.shutdown(Shutdown::Cancel);
-        later.join().unwrap();
+        ending.join().unwrap();
         assert!(first.join().is_ok());
         assert!(waiting.into_iter().all(|task| matches!(task.join(), Err(JoinError::Cancelled))));
     });

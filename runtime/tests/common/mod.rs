@@ -2,13 +2,26 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use xtasking::{Version, Word};
+use std::thread::{self, JoinHandle};
+use xtasking::{Runtime, Version, Word};
 
 pub use xtasking_testing::*;
 
 /// Runs a test's body on both platforms, each in all its settings.
 pub fn on_all(body: impl Fn(Setting)) {
     on_each(Setting::threads().chain(Setting::simulations(&[1, 7, 1234])), body);
+}
+
+/// Starts a thread that sets a flag once a shutdown of the runtime has begun: tasks that wait for
+/// the flag end then, and what has not started is cancelled.
+pub fn set_at_end(rt: &Runtime, flag: Flag) -> JoinHandle<()> {
+    let runtime = rt.handle();
+    thread::spawn(move || {
+        while !runtime.is_shutting_down() {
+            thread::yield_now();
+        }
+        flag.set();
+    })
 }
 
 /// Two words that a writer keeps equal.

@@ -84,7 +84,9 @@ fn claims_that_wait_say_how_long() {
         let inspection = seen(&inspector);
         assert_eq!(kind(&inspection, "retries").map(|kind| (kind.runs, kind.finished)), Some((1, 1)));
         if let Some(statistics) = rt.statistics() {
-            assert_eq!((statistics.spawned, statistics.finished), (3, 3));
+            assert_eq!(statistics.spawned, 3);
+            // The claim is released before its task counts as finished.
+            eventually("the holder has ended", || rt.statistics().unwrap().finished == 3);
         }
     }
 }

@@ -24,10 +24,14 @@ fn of_kind<'a>(events: &'a [Value], phase: &str, category: &str) -> Vec<&'a Valu
     events.iter().filter(|event| event["ph"] == phase && event["cat"] == category).collect()
 }
 
-/// Waits until no task is left.
+/// Waits until no task is left, and each has its event.
 fn settle(rt: &Runtime) {
     while rt.statistics().unwrap().occupancy() > 0 {
         rt.task(()).submit(|(), _| ()).join().unwrap();
+    }
+    // The last task of a worker may be counted and its event not yet kept.
+    for core in 0..rt.workers() {
+        rt.task(()).core(core as u16).submit(|(), _| ()).join().unwrap();
     }
 }
 
@@ -180,6 +184,8 @@ fn program() {
 fn the_environment_asks_for_both_without_a_change_of_code() {
     let _watched = watchdog();
     let directory = std::env::temp_dir().join(format!("xtasking-timeline-{}", std::process::id()));
+    // An earlier process of this number may have left files.
+    _ = std::fs::remove_dir_all(&directory);
     std::fs::create_dir_all(&directory).unwrap();
     let mut program = Command::new(std::env::current_exe().unwrap());
     program.args(["--exact", "timeline::program", "--ignored", "--nocapture"]);

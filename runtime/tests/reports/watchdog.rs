@@ -145,14 +145,19 @@ fn a_follow_up_is_reported_by_its_own_name() {
     let _watched = watchdog();
     let told = Told::default();
     let note = told.hook();
+    // On a busy machine the parent may run for long enough, too.
+    let is_of_parent = |overrun: &Overrun| (overrun.task, overrun.worker) == ("parent", 0);
     let hook = move |overrun| {
+        let is_other = !is_of_parent(&overrun);
         note(overrun);
-        REPORTED.store(true, SeqCst);
+        REPORTED.fetch_or(is_other, SeqCst);
     };
     let rt = Setting::Threads { workers: 2 }.builder().watchdog(BOUND, hook).build().unwrap();
-    rt.task(()).spawn(|(), cx| cx.task(()).core(1).spawn(a_named_function));
+    let parent = rt.task(()).core(0).name("parent");
+    parent.spawn(|(), cx| cx.task(()).core(1).spawn(a_named_function));
     rt.shutdown(Shutdown::Drain);
-    let all = told.all();
+    let mut all = told.all();
+    all.retain(|overrun| !is_of_parent(overrun));
     assert!(!all.is_empty());
     for overrun in all {
         assert_eq!((overrun.task, overrun.worker), ("reports::watchdog::a_named_function", 1));

@@ -13,7 +13,8 @@ fn is_forked<R>(outcome: &Result<R, JoinError>) -> bool {
 
 #[test]
 fn waits_in_a_forked_process_fail_at_once() {
-    let rt = Setting::Threads { workers: 2 }.build();
+    // The only worker is in a task when the process is forked, and holds no lock of the runtime.
+    let rt = Setting::Threads { workers: 1 }.build();
     let (inside, go) = (Flag::default(), Flag::default());
     let (began, goes) = (inside.clone(), go.clone());
     let mut before = Some(rt.task(()).submit(move |(), _| {

@@ -138,7 +138,7 @@ fn resizing_under_load_loses_nothing_and_keeps_the_order() {
                 let (rt, load, done) = (&rt, &load, &done);
                 scope.spawn(move || {
                     let mut round = 0;
-                    while !done.load(Relaxed) {
+                    while round == 0 || !done.load(Relaxed) {
                         load.spawn(rt, spawner, round);
                         round += 1;
                         if round % 8 == 0 {
@@ -165,7 +165,6 @@ fn resizing_under_load_loses_nothing_and_keeps_the_order() {
         }
     });
     load.check(&rt, &rounds);
-    assert!(rounds.iter().all(|&rounds| rounds > 0));
 }
 
 #[test]

@@ -12,6 +12,8 @@ impl Folder {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("xtasking-store-rdb-{}-{number}", std::process::id()));
+        // What a killed run of the same number has left.
+        let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).unwrap();
         Self(path)
     }

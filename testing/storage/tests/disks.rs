@@ -52,6 +52,8 @@ fn check_contract(disk: &impl Disk) -> io::Result<()> {
 fn both_disks_keep_the_contract() {
     check_contract(&SimulatedDisk::new(1)).unwrap();
     let path = std::env::temp_dir().join(format!("xtasking-storage-{}", std::process::id()));
+    // What a killed run of the same number has left.
+    _ = std::fs::remove_dir_all(&path);
     check_contract(&Directory::open(&path).unwrap()).unwrap();
     std::fs::remove_dir_all(path).unwrap();
 }
@@ -127,6 +129,8 @@ fn a_removed_file_takes_room_until_it_is_closed() {
 #[test]
 fn a_directory_is_created_with_its_parents() {
     let path = std::env::temp_dir().join(format!("xtasking-storage-parents-{}", std::process::id()));
+    // What a killed run of the same number has left.
+    _ = std::fs::remove_dir_all(&path);
     let inner = path.join("a").join("b");
     Directory::open(&inner).unwrap().create("file").unwrap();
     assert_eq!(Directory::open(&inner).unwrap().list().unwrap(), ["file"]);

@@ -50,6 +50,8 @@ fn pages_of_every_kind_are_zeroed_and_aligned() {
 #[test]
 fn the_smallest_limit_of_all_groups_counts() {
     let root = std::env::temp_dir().join(std::format!("xtasking-groups-{}", std::process::id()));
+    // An earlier process of this number may have left files.
+    _ = std::fs::remove_dir_all(&root);
     let write = |file: &str, text: &str| {
         let file = root.join(file);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -86,6 +88,8 @@ fn a_pinned_thread_sees_one_core() {
 #[test]
 fn nodes_with_gaps_in_their_numbers_are_ordered() {
     let directory = std::env::temp_dir().join(format!("xtasking-nodes-{}", std::process::id()));
+    // An earlier process of this number may have left files.
+    _ = std::fs::remove_dir_all(&directory);
     for (node, list) in [("node10", "4-5\n"), ("node2", "0-1,3\n"), ("node7", "\n"), ("nodes", "9\n")] {
         std::fs::create_dir_all(directory.join(node)).unwrap();
         std::fs::write(directory.join(node).join("cpulist"), list).unwrap();

@@ -39,9 +39,14 @@ impl Tally {
         setting.builder().on_failure(move |failure: Failure| drop((failure, tally.bomb())))
     }
 
+    /// Returns how many values were dropped.
+    fn dropped(&self) -> usize {
+        self.0.1.load(SeqCst)
+    }
+
     /// Returns true if as many values were dropped as made.
     fn is_even(&self) -> bool {
-        self.0.0.load(SeqCst) == self.0.1.load(SeqCst)
+        self.0.0.load(SeqCst) == self.dropped()
     }
 
     /// Checks that each value was dropped, once.

@@ -206,6 +206,8 @@ fn a_life_is_replayed_by_its_seed() {
 #[test]
 fn the_log_works_on_files_of_the_system() {
     let path = std::env::temp_dir().join(format!("xtasking-storage-log-{}", std::process::id()));
+    // What a killed run of the same number has left.
+    _ = std::fs::remove_dir_all(&path);
     let disk = Directory::open(&path).unwrap();
     let records = [vec![1; 10], vec![2; 1000]];
     for known in 0..=2 {
