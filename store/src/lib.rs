@@ -9,6 +9,7 @@
 //! | [`resp`] | the protocol: requests are parsed, replies are written |
 //! | [`value`] | what a key holds |
 //! | [`rdb`] | Redis' format of files and of DUMP |
+//! | [`aof`] | Redis' append-only files |
 //! | [`keyspace`] | keys, and the shards they lie in |
 //! | [`command`] | the commands, and the table of all |
 //! | [`engine`] | runs requests as tasks |
@@ -44,6 +45,7 @@ mod planted;
 mod readme {}
 
 mod acl;
+pub mod aof;
 pub mod command;
 pub mod engine;
 pub mod glob;

@@ -97,12 +97,27 @@ pub(crate) fn visit_units<E: From<Malformed>>(
 ) -> Result<(), E> {
     let mut requests = Requests::default();
     while !units.is_empty() {
-        for _ in 0..take_length(&mut units)? {
-            let (database, args) = take_command(&mut units)?;
-            requests.clear();
-            requests.push(args);
-            visit(database, requests.args(0))?;
-        }
+        visit_unit(&mut units, &mut requests, &mut visit)?;
+    }
+    Ok(())
+}
+
+/// Takes a unit off the front, and passes its commands to `visit`, each with its database, in
+/// order. `requests` is memory.
+///
+/// # Errors
+///
+/// If the bytes are no unit, or `visit` fails.
+pub(crate) fn visit_unit<E: From<Malformed>>(
+    units: &mut &[u8],
+    requests: &mut Requests,
+    mut visit: impl FnMut(usize, Args<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    for _ in 0..take_length(units)? {
+        let (database, args) = take_command(units)?;
+        requests.clear();
+        requests.push(args);
+        visit(database, requests.args(0))?;
     }
     Ok(())
 }

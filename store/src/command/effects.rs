@@ -99,6 +99,12 @@ impl Effects {
         Self { records_commands, records_events, ..Self::default() }
     }
 
+    /// Returns true if commands are collected.
+    #[inline]
+    pub(crate) fn records_commands(&self) -> bool {
+        self.records_commands
+    }
+
     /// Sets whether there are events of new keys.
     pub(crate) fn recording_insertions(mut self, are_wanted: bool) -> Self {
         self.records_insertions = are_wanted;

@@ -79,7 +79,7 @@ mod transactions;
 
 pub use call::{Block, Call, CommandResult, NullReply, Outcome, WakeCondition};
 pub use commands::Commands;
-pub(crate) use commands::{Malformed, visit_units};
+pub(crate) use commands::{Malformed, visit_unit, visit_units};
 pub(crate) use diagnostics::{note_event_since, note_time, show};
 pub(crate) use effects::SnapshotRequest;
 pub use effects::{Effects, Event, EventClass};

@@ -167,6 +167,9 @@ impl Batch {
             if self.is_done() {
                 return Turned::Done(self);
             }
+            if planted!("transaction-by-parts") && self.split_transaction() {
+                return Turned::Paused(self);
+            }
             let known = ahead.get(&self.requests, self.next, self.session.database, cx);
             self.session.last_command = known.command;
             if turn.try_read(inner, &known, &mut self, cx) {
@@ -197,6 +200,20 @@ impl Batch {
         // What has come meanwhile does not wait for the rest.
         cx.poll_events();
         Turned::Paused(self)
+    }
+
+    /// The fault of an EXEC that leaves its shards between two commands: makes them requests of
+    /// their own. Returns true if the next request is such an EXEC.
+    fn split_transaction(&mut self) -> bool {
+        let is_exec = self.requests.args(self.next).is(0, "exec") && self.session.watched.is_empty();
+        let transaction = self.session.transaction.take_if(|queued| is_exec && !queued.is_aborted);
+        let Some(mut requests) = transaction.map(|queued| queued.requests) else { return false };
+        self.reply.array(requests.len());
+        for later in self.next + 1..self.requests.len() {
+            requests.push(self.requests.args(later).iter());
+        }
+        (self.requests, self.next) = (requests, 0);
+        true
     }
 
     /// Lets a task go on.

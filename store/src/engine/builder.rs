@@ -7,6 +7,7 @@ use crate::acl::Acl;
 use crate::command::Effects;
 use crate::keyspace::{Layout, Shard, Versions};
 use crate::log::{Log, OpenError, Options, PolicySource, Replay};
+use crate::rdb::RdbReader;
 use crate::server::{
     Attention, Channels, Clients, CloseHook, LatencyMonitor, Memory, MemorySource, MessageHook, Monitors,
     Pause, Persistence, Server, Setting, Settings, Shutdown, ShutdownHook, SlowLog, Statistics, Tracking,
@@ -260,10 +261,16 @@ impl Builder {
         };
         engine.inner.apply_memory_settings();
         if let Some(open) = self.log {
-            let inner = &engine.inner;
+            let (inner, mut has_changes) = (&engine.inner, false);
             let replay = Replay {
-                base: &mut |file| engine.load_base(file).map_err(Into::into),
-                units: &mut |units| inner.replay(rt, units),
+                base: &mut |file| {
+                    let mut file = RdbReader::new(file)?;
+                    engine.load_base(&mut file, &mut |_| {}).map(drop).map_err(Into::into)
+                },
+                units: &mut |units| {
+                    has_changes = true;
+                    inner.replay(rt, units)
+                },
             };
             // What was logged is replayed, whatever is allowed now.
             let settings = &inner.server.settings;
@@ -271,7 +278,7 @@ impl Builder {
             settings.store_number(Setting::ProtoMaxBulkLen as usize, i64::MAX);
             let log = open(rt, settings.sync_policy(), replay)?;
             settings.store_number(Setting::ProtoMaxBulkLen as usize, longest);
-            inner.end_replay(rt).map_err(|_| OpenError::Interrupted)?;
+            inner.end_replay(rt, has_changes).map_err(|_| OpenError::Interrupted)?;
             inner.server.persistence.note_log_size(log.size());
             inner.server.log.get_or_init(|| log);
         }

@@ -2,20 +2,24 @@
 
 use super::Engine;
 use super::engine::Inner;
-use crate::command::Effects;
-use crate::keyspace::{HeldShards, Keys, Shard};
-use crate::rdb::{RdbError, RdbErrorKind, RdbReader, Record, decode_value};
+use super::parcel::{FileFacts, Parcel, Skipped};
+use crate::rdb::{RdbError, RdbErrorKind, RdbReader, RecordView, SizeHint};
 use std::collections::VecDeque;
 use std::io::Read;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-use xtasking::{Context, Handle};
+use xtasking::Handle;
 
-/// A task gets records of about this many bytes.
-const BYTES_OF_TASK: usize = 16 * 1024;
-/// Bytes of records that tasks may have at a time. They bound the memory beside the store's own.
-const BYTES_UNDER_WAY: usize = 32 << 20;
+/// A task gets records of about this many bytes: fewer if there are many shards, so that the
+/// records that wait for a task take little memory.
+const BYTES_OF_TASK: usize = 8 * 1024;
+const BYTES_OF_ALL_SHARDS: usize = 16 << 20;
+/// Bytes of records that tasks may have at a time, as much as caches hold. When they have more, the
+/// reader waits until they have half of it.
+const BYTES_UNDER_WAY: usize = 4 << 20;
+/// Bytes that the log may still have to write.
+const BYTES_OF_LOG: usize = 32 << 20;
 /// The progress is told when this many bytes more were read.
 const BYTES_BETWEEN_REPORTS: u64 = 1 << 20;
 
@@ -35,36 +39,11 @@ pub struct LoadProgress {
     pub functions: u64,
 }
 
-/// Records for one task.
-#[derive(Debug, Default)]
-struct Parcel {
-    heads: Vec<Head>,
-    /// Keys and values, one after the other.
-    bytes: Vec<u8>,
-}
-
-/// A record of a [`Parcel`] without its key and value.
-#[derive(Debug)]
-struct Head {
-    database: usize,
-    key: usize,
-    value: usize,
-    /// The number of the value's type.
-    code: u8,
-    /// Where the value is in the file.
-    offset: u64,
-    expires_at: Option<u64>,
-    idle_seconds: Option<u64>,
-}
-
-/// What a task has not loaded: expired and empty keys.
-type Skipped = (u64, u64);
-
 /// As long as this lives no snapshot is due: it would have a part of the file.
-struct Loading<'e>(&'e Inner);
+pub(super) struct Loading<'e>(&'e Inner);
 
 impl<'e> Loading<'e> {
-    fn begin(inner: &'e Inner) -> Self {
+    pub(super) fn begin(inner: &'e Inner) -> Self {
         inner.server.persistence.note_loading(true);
         Self(inner)
     }
@@ -79,10 +58,10 @@ impl Drop for Loading<'_> {
 /// A load under way.
 struct Loader<'e> {
     inner: &'e Arc<Inner>,
-    /// What has expired then is left out. In ms since 1970.
-    now: u64,
+    facts: FileFacts,
     /// One for each shard.
     parcels: Vec<Parcel>,
+    bytes_of_task: usize,
     /// The tasks under way with the bytes that they have, the oldest first.
     tasks: VecDeque<(usize, Handle<Result<Skipped, RdbError>>)>,
     bytes_under_way: usize,
@@ -122,41 +101,30 @@ impl Engine {
         file: impl Read,
         mut tell: impl FnMut(LoadProgress),
     ) -> Result<LoadProgress, RdbError> {
-        self.load_at(file, Some(self.now()), &mut tell)
+        self.load_records(&mut RdbReader::new(file)?, self.now(), &mut tell)
     }
 
-    /// Loads the base of a log. Keys that have expired are loaded too: the log says what became of
-    /// them.
-    pub(super) fn load_base(&self, file: impl Read) -> Result<(), RdbError> {
-        self.load_at(file, None, &mut |_| {}).map(drop)
-    }
-
-    /// Loads a file. What has expired at a time is left out.
-    fn load_at(
+    /// Loads a file in which keys that have expired are loaded too: what follows it says what
+    /// became of them.
+    pub(super) fn load_base(
         &self,
-        file: impl Read,
-        now: Option<u64>,
+        reader: &mut RdbReader<impl Read>,
         tell: &mut dyn FnMut(LoadProgress),
     ) -> Result<LoadProgress, RdbError> {
-        let mut reader = RdbReader::new(file)?;
+        self.load_records(reader, 0, tell)
+    }
+
+    /// Loads a file. What has expired before a time is left out.
+    fn load_records(
+        &self,
+        reader: &mut RdbReader<impl Read>,
+        expires_before: u64,
+        tell: &mut dyn FnMut(LoadProgress),
+    ) -> Result<LoadProgress, RdbError> {
         let _loading = Loading::begin(&self.inner);
-        let mut loader = Loader::new(&self.inner, now);
-        let (mut record, mut told) = (Record::default(), 0);
-        let read = loop {
-            match reader.next(&mut record) {
-                Ok(true) => {}
-                Ok(false) => break Ok(()),
-                Err(error) => break Err(error),
-            }
-            if let Err(error) = loader.take(&record) {
-                break Err(error);
-            }
-            loader.progress.bytes = reader.offset();
-            if reader.offset() - told >= BYTES_BETWEEN_REPORTS {
-                told = reader.offset();
-                tell(loader.progress);
-            }
-        };
+        let facts = FileFacts { expires_before, now: self.now(), sizes: Arc::default() };
+        let mut loader = Loader::new(&self.inner, facts);
+        let read = loader.read(reader, tell);
         // All tasks are waited for, also after an error.
         let loaded = loader.finish();
         read.and(loaded)?;
@@ -170,53 +138,87 @@ impl Engine {
 }
 
 impl<'e> Loader<'e> {
-    fn new(inner: &'e Arc<Inner>, now: Option<u64>) -> Self {
+    fn new(inner: &'e Arc<Inner>, facts: FileFacts) -> Self {
         Self {
             inner,
-            now: now.unwrap_or(0),
+            facts,
             parcels: inner.shards.iter().map(|_| Parcel::default()).collect(),
+            bytes_of_task: (BYTES_OF_ALL_SHARDS / inner.shards.len()).clamp(256, BYTES_OF_TASK),
             tasks: VecDeque::new(),
             bytes_under_way: 0,
             progress: LoadProgress::default(),
         }
     }
 
-    /// Takes a record. Waits for the oldest tasks when too many bytes are under way.
-    fn take(&mut self, record: &Record) -> Result<(), RdbError> {
-        let database = usize::try_from(record.database).ok();
-        let database = database.filter(|database| *database < self.inner.server.databases);
-        let kind = RdbErrorKind::Database(record.database);
-        let database = database.ok_or_else(|| RdbError::new(record.offset, kind))?;
-        self.progress.keys += 1;
-        let shard = self.inner.layout.shard(&record.key);
-        self.parcels[shard].add(database, record);
-        if self.parcels[shard].bytes.len() >= BYTES_OF_TASK {
-            self.send(shard);
+    /// Reads all records, and gives them to tasks.
+    fn read(
+        &mut self,
+        reader: &mut RdbReader<impl Read>,
+        tell: &mut dyn FnMut(LoadProgress),
+    ) -> Result<(), RdbError> {
+        let mut told = 0;
+        while let Some(record) = reader.next_in_place()? {
+            self.take(&record)?;
+            self.progress.bytes = reader.offset();
+            if reader.has_hints() {
+                self.note_sizes(reader.take_hints());
+            }
+            if reader.offset() - told >= BYTES_BETWEEN_REPORTS {
+                told = reader.offset();
+                tell(self.progress);
+            }
         }
-        while self.bytes_under_way > BYTES_UNDER_WAY {
-            self.wait_for_oldest()?;
-        }
-        self.wait_for_log();
         Ok(())
     }
 
-    /// Waits until the log has written most of what it was given, or cannot.
-    fn wait_for_log(&self) {
-        let Some(log) = self.inner.server.log.get() else { return };
-        while log.backlog() > BYTES_UNDER_WAY && log.error().is_none() {
-            log.flush();
-            thread::sleep(Duration::from_millis(1));
+    /// Notes how many keys each shard will have.
+    fn note_sizes(&mut self, hints: Vec<SizeHint>) {
+        let databases = self.inner.server.databases;
+        let shards = self.inner.shards.len() as u64;
+        let sizes = hints.iter().filter_map(|hint| {
+            let database = usize::try_from(hint.database).ok().filter(|number| *number < databases)?;
+            Some((database, usize::try_from(hint.keys.div_ceil(shards)).ok()?))
+        });
+        self.facts.sizes = sizes.collect();
+    }
+
+    /// Takes a record.
+    fn take(&mut self, record: &RecordView<'_>) -> Result<(), RdbError> {
+        let database = usize::try_from(record.database).ok();
+        let database = database.filter(|database| *database < self.inner.server.databases);
+        let kind = || RdbErrorKind::Database(record.database);
+        let database = database.ok_or_else(|| RdbError::new(record.offset, kind()))?;
+        self.progress.keys += 1;
+        let hash = self.inner.layout.hash(record.key);
+        let shard = self.inner.layout.shard_of(hash);
+        let parcel = &mut self.parcels[shard];
+        parcel.add(hash, database, record, self.bytes_of_task);
+        if parcel.len() >= self.bytes_of_task {
+            self.send(shard);
+            self.wait_for_tasks()?;
         }
+        Ok(())
+    }
+
+    /// Waits for the oldest tasks when too many bytes are under way.
+    fn wait_for_tasks(&mut self) -> Result<(), RdbError> {
+        if self.bytes_under_way > BYTES_UNDER_WAY {
+            while self.bytes_under_way > BYTES_UNDER_WAY / 2 {
+                self.wait_for_oldest()?;
+            }
+        }
+        self.inner.wait_for_log();
+        Ok(())
     }
 
     /// Gives the records for a shard to a task.
     fn send(&mut self, number: usize) {
         let parcel = std::mem::take(&mut self.parcels[number]);
-        let bytes = parcel.bytes.len();
-        let (inner, now) = (self.inner.clone(), self.now);
+        let bytes = parcel.len();
+        let (inner, facts) = (self.inner.clone(), self.facts.clone());
         let object = &self.inner.shards[number];
         let task = self.inner.runtime.task(object.write());
-        let handle = task.submit(move |shard, cx| inner.insert(number, shard, &parcel, now, cx));
+        let handle = task.submit(move |shard, cx| inner.insert(number, shard, &parcel, &facts, cx));
         self.tasks.push_back((bytes, handle));
         self.bytes_under_way += bytes;
     }
@@ -235,7 +237,7 @@ impl<'e> Loader<'e> {
     /// Gives out all that is left, and waits for all tasks. Returns the first error.
     fn finish(&mut self) -> Result<(), RdbError> {
         for number in 0..self.parcels.len() {
-            if !self.parcels[number].heads.is_empty() {
+            if !self.parcels[number].is_empty() {
                 self.send(number);
             }
         }
@@ -247,75 +249,13 @@ impl<'e> Loader<'e> {
     }
 }
 
-impl Parcel {
-    fn add(&mut self, database: usize, record: &Record) {
-        self.heads.push(Head {
-            database,
-            key: record.key.len(),
-            value: record.bytes.len(),
-            code: record.code,
-            offset: record.offset,
-            expires_at: record.expires_at,
-            idle_seconds: record.idle_seconds,
-        });
-        self.bytes.extend_from_slice(&record.key);
-        self.bytes.extend_from_slice(&record.bytes);
-    }
-}
-
 impl Inner {
-    /// Inserts records into a shard. The log gets them as RESTORE does.
-    fn insert(
-        &self,
-        number: usize,
-        shard: &mut Shard,
-        parcel: &Parcel,
-        now: u64,
-        cx: &Context,
-    ) -> Result<Skipped, RdbError> {
-        let mut effects = Effects::new(self.server.log.get().is_some(), false);
-        let mut keys = Keys::new(&self.layout, &self.versions, HeldShards::written(number, shard));
-        let inserted = self.insert_all(&mut keys, parcel, now, &mut effects);
-        // Also after an error, for those before it.
-        self.record(cx.worker(), &effects, &mut keys);
-        self.count_growth(cx.worker(), &mut keys);
-        inserted
-    }
-
-    /// Inserts records, up to the first that is not accepted.
-    fn insert_all(
-        &self,
-        keys: &mut Keys<'_>,
-        parcel: &Parcel,
-        now: u64,
-        effects: &mut Effects,
-    ) -> Result<Skipped, RdbError> {
-        let limits = self.server.settings.value_limits();
-        let (mut rest, mut skipped) = (&parcel.bytes[..], (0, 0));
-        for head in &parcel.heads {
-            let (key, others) = rest.split_at(head.key);
-            let (value, others) = others.split_at(head.value);
-            rest = others;
-            let value = decode_value(head.code, value, head.offset, &limits)?;
-            let Some(value) = value else {
-                skipped.1 += 1;
-                continue;
-            };
-            if head.expires_at.is_some_and(|at| at < now) {
-                skipped.0 += 1;
-                continue;
-            }
-            keys.begin(head.database, now);
-            let effect = effects.commands.len();
-            effects.restore(head.database, key, &value, head.expires_at);
-            if !keys.insert_new(key, value, head.expires_at) {
-                effects.commands.truncate(effect);
-                return Err(RdbError::new(head.offset, RdbErrorKind::DuplicateKey(key.into())));
-            }
-            if let Some(idle) = head.idle_seconds {
-                keys.set_idle_seconds(key, idle);
-            }
+    /// Waits until the log has written most of what it was given, or cannot.
+    pub(super) fn wait_for_log(&self) {
+        let Some(log) = self.server.log.get() else { return };
+        while log.backlog() > BYTES_OF_LOG && log.error().is_none() {
+            log.flush();
+            thread::sleep(Duration::from_millis(1));
         }
-        Ok(skipped)
     }
 }

@@ -17,7 +17,10 @@
 //! | `serve` | runs a blocked command again |
 //! | `durable` | what the log has to do with requests |
 //! | `replay` | replays the log |
+//! | `stages` | which units of it can be replayed side by side |
 //! | `load` | loads a file of Redis |
+//! | `parcel` | its records on their way to a shard |
+//! | `import` | loads an append-only file of Redis |
 //! | `eviction` | evicts keys when there is too little memory |
 //! | `sweep` | which shards may have a key to evict |
 //! | `room` | which commands are refused when none can go |
@@ -51,7 +54,9 @@ mod eviction;
 #[cfg(test)]
 mod eviction_tests;
 mod freeing;
+mod import;
 mod load;
+mod parcel;
 mod part;
 mod pausing;
 mod plan;
@@ -63,6 +68,7 @@ mod serve;
 mod snapshot;
 #[cfg(test)]
 mod snapshot_tests;
+mod stages;
 mod sweep;
 #[cfg(test)]
 mod tests;

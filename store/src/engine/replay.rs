@@ -2,24 +2,33 @@
 
 use super::engine::Inner;
 use super::plan::Shards;
+use super::stages::{Parts, PlacedUnit, Stage, stages};
 use crate::acl::Acl;
-use crate::command::{Call, Effects, Malformed, execute, resolve, visit_units};
+use crate::command::{Call, Command, Effects, Malformed, execute, resolve, visit_units};
 use crate::keyspace::{HeldShards, Keys};
 use crate::log::ReplayError;
 use crate::rdb::{RdbError, RdbErrorKind};
 use crate::resp::{Args, Protocol, Reply};
 use crate::session::Session;
+use std::ops::Range;
 use std::sync::Arc;
-use xtasking::Runtime;
+use xtasking::{Handle, Runtime};
 
 /// A store while its log is replayed. Its clock stands at 0, so that nothing expires: what has
 /// expired was logged as a removal.
-struct Replayer<'v> {
+pub(super) struct Replayer<'v> {
     inner: &'v Inner,
     keys: Keys<'v>,
     session: Session,
     reply: Reply,
+    /// What the commands of a unit have changed.
+    effects: Effects,
+    /// The last command. The next one is mostly the same.
+    last: Option<&'static Command>,
 }
+
+/// The units whose keys are fetched together before they are replayed.
+const FETCHED_AT_ONCE: usize = 32;
 
 impl From<Malformed> for ReplayError {
     fn from(_: Malformed) -> Self {
@@ -38,44 +47,88 @@ impl From<RdbError> for ReplayError {
 }
 
 impl Inner {
-    /// Replays units of effects, by a task on all shards.
+    /// Replays units of effects, by tasks on parts of the shards.
     pub(super) fn replay(self: &Arc<Self>, rt: &Runtime, units: Vec<u8>) -> Result<(), ReplayError> {
-        let inner = self.clone();
-        self.on_all_shards(rt, move |held| {
-            let mut replayer = Replayer::new(&inner, held);
-            let replayed = visit_units(&units, |database, args| replayer.run(database, args));
-            inner.count_growth(0, &mut replayer.keys);
-            replayed
-        })?
+        let parts = Parts::new(&self.layout, self.server.workers);
+        let (stages, units) = (stages(parts, &units)?, Arc::new(units));
+        for stage in stages {
+            let tasks: Vec<_> = match stage {
+                Stage::Whole(bytes) => {
+                    let all = 0..self.shards.len();
+                    vec![self.replay_part(rt, all, &units, vec![PlacedUnit { bytes, place: None }])]
+                }
+                Stage::Parts(of_parts) => {
+                    let filled = of_parts.into_iter().enumerate().filter(|(_, own)| !own.is_empty());
+                    filled.map(|(part, own)| self.replay_part(rt, parts.shards(part), &units, own)).collect()
+                }
+            };
+            // All are waited for, also after an error.
+            let replayed: Vec<_> = tasks.into_iter().map(Handle::join).collect();
+            replayed.into_iter().try_for_each(|result| result.map_err(|_| ReplayError::Interrupted)?)?;
+        }
+        Ok(())
     }
 
-    /// Notes an access of all keys now, when all was replayed, and makes the orders of databases
-    /// that were swapped.
-    pub(super) fn end_replay(self: &Arc<Self>, rt: &Runtime) -> Result<(), ReplayError> {
-        let (promise, visited) = rt.promise();
-        self.visit_shards(rt, move |_| promise.fulfil(()));
-        visited.join().map_err(|_| ReplayError::Interrupted)?;
-        let inner = self.clone();
-        self.on_all_shards(rt, move |held| {
-            Keys::new(&inner.layout, &inner.versions, held).touch_all(inner.now())
+    /// Replays some of the units, by a task on some of the shards.
+    fn replay_part(
+        self: &Arc<Self>,
+        rt: &Runtime,
+        shards: Range<usize>,
+        units: &Arc<Vec<u8>>,
+        own: Vec<PlacedUnit>,
+    ) -> Handle<Result<(), ReplayError>> {
+        let (inner, units) = (self.clone(), units.clone());
+        self.on_shards(rt, shards, move |held, worker| {
+            let mut replayer = Replayer::new(&inner, held);
+            let mut replay = || -> Result<(), ReplayError> {
+                for group in own.chunks(FETCHED_AT_ONCE) {
+                    replayer.keys.fetch_places(group.iter().filter_map(|unit| unit.place));
+                    for unit in group {
+                        let bytes = &units[unit.bytes.clone()];
+                        visit_units::<ReplayError>(bytes, |database, args| replayer.run(database, args))?;
+                    }
+                }
+                Ok(())
+            };
+            let replayed = replay();
+            replayer.end_unit(worker);
+            replayed
         })
     }
 
-    /// Runs a function on all shards, and waits for it.
-    fn on_all_shards<R: Send + 'static>(
+    /// Makes the orders of databases that were swapped, when all was replayed. Notes an access of
+    /// all keys now, if any were changed: what is replayed has no times of accesses.
+    pub(super) fn end_replay(self: &Arc<Self>, rt: &Runtime, has_changes: bool) -> Result<(), ReplayError> {
+        let (promise, visited) = rt.promise();
+        self.visit_shards(rt, move |_| promise.fulfil(()));
+        visited.join().map_err(|_| ReplayError::Interrupted)?;
+        let touch = |number: usize| {
+            let inner = self.clone();
+            rt.task(self.shards[number].write()).submit(move |shard, _| {
+                let held = HeldShards::written(number, shard);
+                Keys::new(&inner.layout, &inner.versions, held).touch_all(inner.now());
+            })
+        };
+        let touched: Vec<_> = (0..self.shards.len()).filter(|_| has_changes).map(touch).collect();
+        touched.into_iter().try_for_each(|touched| touched.join().map_err(|_| ReplayError::Interrupted))
+    }
+
+    /// Runs a function on some of the shards. It gets the number of its worker.
+    pub(super) fn on_shards<R: Send + 'static>(
         &self,
         rt: &Runtime,
-        body: impl FnOnce(HeldShards<'_>) -> R + Send + 'static,
-    ) -> Result<R, ReplayError> {
-        let all: Shards = (0..self.shards.len()).map(|number| (number, true)).collect();
+        shards: Range<usize>,
+        body: impl FnOnce(HeldShards<'_>, usize) -> R + Send + 'static,
+    ) -> Handle<R> {
+        let shards: Shards = shards.map(|number| (number, true)).collect();
         let (promise, result) = rt.promise();
-        self.spawn_on(rt, all, move |held, _| promise.fulfil(body(held)));
-        result.join().map_err(|_| ReplayError::Interrupted)
+        self.spawn_on(rt, shards, move |held, cx| promise.fulfil(body(held, cx.worker())));
+        result
     }
 }
 
 impl<'v> Replayer<'v> {
-    fn new(inner: &'v Inner, held: HeldShards<'v>) -> Self {
+    pub(super) fn new(inner: &'v Inner, held: HeldShards<'v>) -> Self {
         // Listed for a moment only: it is no client.
         // Its user is none of the server's, which may have few rights.
         let acl = Acl::default();
@@ -87,20 +140,37 @@ impl<'v> Replayer<'v> {
             keys: Keys::new(&inner.layout, &inner.versions, held),
             session: Session::new(client, &acl, 0),
             reply,
+            // A log that is replayed is not there yet.
+            effects: Effects::new(inner.server.log.get().is_some(), false),
+            last: None,
         }
     }
 
     fn run(&mut self, database: usize, args: Args<'_>) -> Result<(), ReplayError> {
         let shown = || String::from_utf8_lossy(args.get(0).unwrap_or_default()).into_owned();
-        let refused = |why: &[u8]| {
+        let refused = |why: Vec<u8>| {
             ReplayError::Refused(format!("{} cannot be replayed: {}", shown(), why.escape_ascii()))
         };
-        let command = resolve(args).map_err(|error| refused(error.text()))?;
+        let found = self.last.and_then(|last| last.find_after(args));
+        let found = found.map_or_else(|| resolve(args), Ok);
+        let command = found.map_err(|error| refused(error.text().to_vec()))?;
+        self.last = Some(command);
+        self.run_at(command, database, args, 0).map_err(refused)
+    }
+
+    /// Runs a command at this time. Returns the reply if that is an error.
+    pub(super) fn run_at(
+        &mut self,
+        command: &'static Command,
+        database: usize,
+        args: Args<'_>,
+        now: u64,
+    ) -> Result<(), Vec<u8>> {
         if database >= self.inner.server.databases {
-            return Err(refused(format!("there is no database {database}").as_bytes()));
+            return Err(format!("there is no database {database}").into_bytes());
         }
         self.session.database = database;
-        self.keys.begin(database, 0);
+        self.keys.begin(database, now);
         self.reply.truncate(0);
         let mut call = Call {
             command,
@@ -109,14 +179,22 @@ impl<'v> Replayer<'v> {
             reply: &mut self.reply,
             session: &mut self.session,
             server: &self.inner.server,
-            effects: &mut Effects::new(false, false),
+            effects: &mut self.effects,
             ready: None,
             is_queued: false,
         };
         let executed = execute(&mut call);
-        if executed.has_failed || executed.block.is_some() {
-            return Err(refused(self.reply.as_bytes().trim_ascii_end()));
+        match executed.block {
+            _ if executed.has_failed => Err(self.reply.as_bytes().trim_ascii_end().to_vec()),
+            Some(_) => Err(b"it would wait".to_vec()),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Ends a unit: the log gets what its commands have changed.
+    pub(super) fn end_unit(&mut self, worker: usize) {
+        self.inner.record(worker, &self.effects, &mut self.keys);
+        self.inner.count_growth(worker, &mut self.keys);
+        self.effects.clear();
     }
 }

@@ -56,9 +56,10 @@ impl Buckets {
         self.len >= self.buckets.len() * SHARE
     }
 
-    /// Adds about a quarter as many buckets.
-    pub(super) fn grow(&mut self) {
-        self.grow_to(self.buckets.len() + self.buckets.len() / 4 + 1);
+    /// Adds about a quarter as many buckets, or more if there is no room for this many entries.
+    pub(super) fn grow(&mut self, least: usize) {
+        let count = self.buckets.len() + self.buckets.len() / 4 + 1;
+        self.grow_to(count.max(least.div_ceil(SHARE)));
     }
 
     fn grow_to(&mut self, count: usize) {
@@ -237,7 +238,7 @@ mod tests {
                     None => {
                         prop_assert!(there.insert(key));
                         if buckets.are_full() {
-                            buckets.grow();
+                            buckets.grow(0);
                         }
                         buckets.insert(entry(key, tag));
                     }

@@ -29,6 +29,9 @@ impl Keys<'_> {
         let Some(watched) = guests.watched.get_mut(key) else { return 0 };
         let version = watched.version;
         watched.sessions -= 1;
+        if planted!("watch-ends-for-all") {
+            watched.version = 0;
+        }
         if watched.sessions == 0 {
             guests.watched.remove(key);
             database.drop_empty_guests();

@@ -71,13 +71,42 @@ impl Keys<'_> {
 
     /// Inserts a key with its value, and when it expires. Returns false if there is one already.
     pub(crate) fn insert_new(&mut self, key: &[u8], value: Value, expires_at: Option<u64>) -> bool {
+        self.insert_by(key, |accessed| Entry::new(key, value, expires_at, accessed))
+    }
+
+    /// Inserts a key with a string, as [`put_text`](Self::put_text) does. Returns false if there is
+    /// one already.
+    pub(crate) fn insert_new_text(&mut self, key: &[u8], text: &[u8], expires_at: Option<u64>) -> bool {
+        self.insert_by(key, |accessed| Entry::of_text(key, text, expires_at, accessed))
+    }
+
+    #[inline]
+    fn insert_by(&mut self, key: &[u8], make: impl FnOnce(u32) -> Entry) -> bool {
         let (hash, at) = self.locate(key);
-        let entry = Entry::new(key, value, expires_at, self.clock().first(self.now()));
         let is_new = self.table_mut(hash, at).find(hash, key).is_none();
         if is_new {
-            self.insert(hash, at, entry);
+            let accessed = self.clock().first(self.now());
+            self.insert(hash, at, make(accessed));
         }
         is_new
+    }
+
+    /// Makes room in the held shards that have no key of a database yet, for about this many in
+    /// each.
+    pub(crate) fn prepare(&mut self, database: usize, keys: usize) {
+        let version = self.version_word().version();
+        for held in self.held_mut() {
+            held.databases[database].table.prepare(keys, version);
+        }
+    }
+
+    /// Begins to fetch where keys with these databases and hashes are to be inserted.
+    pub(crate) fn fetch_places(&self, places: impl Iterator<Item = (usize, u64)>) {
+        for (database, hash) in places {
+            let held = self.position(hash).map(|at| &self.held()[at]);
+            let database = held.and_then(|held| held.databases.get(database));
+            database.map(|database| database.table.lines(hash)).unwrap_or_default().fetch();
+        }
     }
 
     /// Sets the value of a key; if there was one, it keeps its expiry.

@@ -15,6 +15,8 @@ use xtasking::task::Lines;
 const MOST_ENTRIES: usize = 112;
 /// A directory has at most 2 to the power of this many places; segments then grow instead.
 const MOST_DEPTH: u8 = 24;
+/// The most segments that are made beforehand, by a hint that may be wrong.
+const MOST_PREPARED: usize = 1 << 12;
 
 /// Entries by key.
 #[derive(Debug, Default)]
@@ -31,6 +33,8 @@ pub(crate) struct Table {
     origin: (u32, u32),
     /// The order of the keys, if the database has one.
     order: Option<Box<KeyOrder>>,
+    /// The entries that a segment without buckets will probably have.
+    share: usize,
 }
 
 #[derive(Debug)]
@@ -253,6 +257,20 @@ impl Table {
         self.origin = (version, self.origin(version, database) as u32);
     }
 
+    /// Makes the segments, without buckets, for about this many entries, unless there are some.
+    pub(crate) fn prepare(&mut self, entries: usize, version: u32) {
+        if !self.directory.is_empty() || entries == 0 {
+            return;
+        }
+        let segments = entries.div_ceil(MOST_ENTRIES).min(MOST_PREPARED).next_power_of_two();
+        self.depth = segments.ilog2() as u8;
+        self.directory = (0..segments as u32).collect();
+        let depth = self.depth;
+        let empty = |_| Segment { version, depth, expiring: 0, entries: Buckets::default() };
+        self.segments = (0..segments).map(empty).collect();
+        self.share = (entries / segments).min(MOST_ENTRIES);
+    }
+
     /// Inserts an entry whose key is not there, into a segment of this version.
     pub(crate) fn insert(
         &mut self,
@@ -279,7 +297,7 @@ impl Table {
                 break at;
             }
             if segment.entries.len() < MOST_ENTRIES || segment.depth == MOST_DEPTH {
-                segment.entries.grow();
+                segment.entries.grow(self.share);
                 break at;
             }
             self.split(at, order(hash), &hasher);
@@ -474,6 +492,32 @@ mod tests {
         assert!(table.iter().all(|entry| entry.share_key().is_none()));
         table.set_ordered(false);
         assert_eq!(table.iter().filter_map(Entry::share_key).count(), 750);
+    }
+
+    /// A hint of the number of entries may be right, too small or too large.
+    #[test]
+    fn entries_are_found_in_a_table_that_was_prepared() {
+        let layout = Layout::new(1, 7);
+        for hint in [1, 50, 5000, 1 << 40] {
+            let mut table = Table::default();
+            table.prepare(hint, 0);
+            let segments = table.segments.len();
+            (0..5000).for_each(|number| insert(&mut table, &layout, number));
+            if hint == 5000 {
+                assert_eq!(table.segments.len(), segments, "none was split");
+                assert!(segments < 5000 / 32);
+            }
+            // Later hints change nothing.
+            table.prepare(10 * hint, 0);
+            let is_there = |number| table.find(layout.hash(&key(number)), &key(number)).is_some();
+            assert!((0..5000).all(is_there), "{hint}");
+            let (mut scanned, mut from) = (0, Some(0));
+            while let Some(start) = from {
+                from = table.scan(start, 10, |_| scanned += 1);
+            }
+            assert_eq!((scanned, table.iter().count()), (5000, 5000), "{hint}");
+            assert!(!table.has_unsaved(0));
+        }
     }
 
     #[test]

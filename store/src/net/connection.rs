@@ -12,12 +12,17 @@ use xtasking::events::net::TcpStream;
 #[cfg(unix)]
 use xtasking::events::net::UnixStream;
 use xtasking::events::{Buffered, Event, Filled, Handled, Ready, Registered, Source};
+use xtasking::platform::SimulatedStream;
 use xtasking::{Context, Object, Plain, Priority, RuntimeHandle};
 
 /// A stream of bytes to a client.
 pub(super) trait Socket: Source + Read + Write + Send + 'static {
     /// Whether it is to be read also when it becomes writable.
     const READS_WHEN_WRITABLE: bool = false;
+
+    /// Whether a client cannot send requests at first.
+    #[cfg(feature = "tls")]
+    const HAS_HANDSHAKE: bool = false;
 
     /// Returns true if the last read has ended before all that had come was read, to let other
     /// tasks have their turn.
@@ -35,6 +40,7 @@ pub(super) trait Socket: Source + Read + Write + Send + 'static {
 impl Socket for TcpStream {}
 #[cfg(unix)]
 impl Socket for UnixStream {}
+impl Socket for SimulatedStream {}
 
 /// Replies that a client may leave unread before nothing more is read from it, in bytes.
 const MOST_UNSENT: usize = 1 << 20;

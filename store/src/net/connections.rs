@@ -1,25 +1,44 @@
 //! All connections, to be closed from elsewhere.
 
 use super::connection::{Connection, Socket};
-#[cfg(feature = "tls")]
-use super::tls::TlsStream;
 use std::collections::HashMap;
 #[cfg(feature = "tls")]
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use xtasking::events::net::TcpStream;
-#[cfg(unix)]
-use xtasking::events::net::UnixStream;
 use xtasking::{Object, Plain, RuntimeHandle};
 
-/// The object of a connection.
-pub(super) enum Handle {
-    Tcp(Object<Plain<Connection<TcpStream>>>),
+/// The object of a connection, whatever its socket is. Each method spawns a task on it.
+trait AnyConnection: Send {
+    fn close(&self, rt: &RuntimeHandle);
+
+    /// Sends the messages of the session.
+    fn deliver(&self, rt: &RuntimeHandle);
+
+    /// Closes it if its client has sent nothing since `moment`, in ms since 1970.
+    fn close_if_idle(&self, rt: &RuntimeHandle, moment: u64);
+
     #[cfg(feature = "tls")]
-    Tls(Object<Plain<Connection<TlsStream>>>),
-    #[cfg(unix)]
-    Unix(Object<Plain<Connection<UnixStream>>>),
+    fn close_if_handshaking(&self, rt: &RuntimeHandle);
+}
+
+impl<S: Socket> AnyConnection for Object<Plain<Connection<S>>> {
+    fn close(&self, rt: &RuntimeHandle) {
+        rt.task(self.write()).spawn(|connection, cx| connection.close(cx));
+    }
+
+    fn deliver(&self, rt: &RuntimeHandle) {
+        rt.task(self.write()).spawn(|connection, cx| connection.deliver(cx));
+    }
+
+    fn close_if_idle(&self, rt: &RuntimeHandle, moment: u64) {
+        rt.task(self.write()).spawn(move |connection, cx| connection.close_if_idle(moment, cx));
+    }
+
+    #[cfg(feature = "tls")]
+    fn close_if_handshaking(&self, rt: &RuntimeHandle) {
+        rt.task(self.write()).spawn(|connection, cx| connection.close_if_handshaking(cx));
+    }
 }
 
 /// How long a handshake may take, in ms.
@@ -29,9 +48,9 @@ const LONGEST_HANDSHAKE: u64 = 10_000;
 /// The open connections, by the number of their session.
 #[derive(Default)]
 pub(super) struct Connections {
-    open: Mutex<HashMap<u64, Handle>>,
-    /// Those by TLS whose handshakes are to be looked at, each with the time when it began, in ms
-    /// since 1970.
+    open: Mutex<HashMap<u64, Box<dyn AnyConnection>>>,
+    /// Those whose handshakes are to be looked at, each with the time when it began, in ms since
+    /// 1970.
     #[cfg(feature = "tls")]
     handshakes: Mutex<VecDeque<(u64, u64)>>,
     count: AtomicUsize,
@@ -53,14 +72,14 @@ impl Connections {
     }
 
     /// Adds a connection that begins `now`, in ms since 1970.
-    pub fn insert(&self, session: u64, handle: Handle, now: u64) {
+    pub fn insert<S: Socket>(&self, session: u64, connection: Object<Plain<Connection<S>>>, now: u64) {
         #[cfg(feature = "tls")]
-        if matches!(handle, Handle::Tls(_)) {
+        if S::HAS_HANDSHAKE {
             lock(&self.handshakes).push_back((session, now));
         }
         #[cfg(not(feature = "tls"))]
         let _ = now;
-        lock(&self.open).insert(session, handle);
+        lock(&self.open).insert(session, Box::new(connection));
     }
 
     /// Closes the connections whose handshakes take too long. Each is looked at once.
@@ -69,8 +88,8 @@ impl Connections {
         let is_due = |&mut (_, began): &mut (u64, u64)| now.saturating_sub(began) > LONGEST_HANDSHAKE;
         let next = || lock(&self.handshakes).pop_front_if(is_due);
         while let Some((session, _)) = next() {
-            if let Some(Handle::Tls(connection)) = lock(&self.open).get(&session) {
-                rt.task(connection.write()).spawn(|connection, cx| connection.close_if_handshaking(cx));
+            if let Some(connection) = lock(&self.open).get(&session) {
+                connection.close_if_handshaking(rt);
             }
         }
     }
@@ -90,38 +109,22 @@ impl Connections {
 
     /// Closes the connection of a session, by a task.
     pub fn close(&self, rt: &RuntimeHandle, session: u64) {
-        match lock(&self.open).get(&session) {
-            None => {}
-            Some(Handle::Tcp(connection)) => close(rt, connection),
-            #[cfg(feature = "tls")]
-            Some(Handle::Tls(connection)) => close(rt, connection),
-            #[cfg(unix)]
-            Some(Handle::Unix(connection)) => close(rt, connection),
+        if let Some(connection) = lock(&self.open).get(&session) {
+            connection.close(rt);
         }
     }
 
     /// Sends a session's messages, by a task at its connection.
     pub fn deliver(&self, rt: &RuntimeHandle, session: u64) {
-        match lock(&self.open).get(&session) {
-            None => {}
-            Some(Handle::Tcp(connection)) => deliver(rt, connection),
-            #[cfg(feature = "tls")]
-            Some(Handle::Tls(connection)) => deliver(rt, connection),
-            #[cfg(unix)]
-            Some(Handle::Unix(connection)) => deliver(rt, connection),
+        if let Some(connection) = lock(&self.open).get(&session) {
+            connection.deliver(rt);
         }
     }
 
     /// Closes all connections whose clients have sent nothing since `moment`, in ms since 1970.
     pub fn close_idle(&self, rt: &RuntimeHandle, moment: u64) {
-        for handle in lock(&self.open).values() {
-            match handle {
-                Handle::Tcp(connection) => close_if_idle(rt, connection, moment),
-                #[cfg(feature = "tls")]
-                Handle::Tls(connection) => close_if_idle(rt, connection, moment),
-                #[cfg(unix)]
-                Handle::Unix(connection) => close_if_idle(rt, connection, moment),
-            }
+        for connection in lock(&self.open).values() {
+            connection.close_if_idle(rt, moment);
         }
     }
 }
@@ -129,16 +132,4 @@ impl Connections {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Nothing panics inside.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn close<S: Socket>(rt: &RuntimeHandle, connection: &Object<Plain<Connection<S>>>) {
-    rt.task(connection.write()).spawn(|connection, cx| connection.close(cx));
-}
-
-fn deliver<S: Socket>(rt: &RuntimeHandle, connection: &Object<Plain<Connection<S>>>) {
-    rt.task(connection.write()).spawn(|connection, cx| connection.deliver(cx));
-}
-
-fn close_if_idle<S: Socket>(rt: &RuntimeHandle, connection: &Object<Plain<Connection<S>>>, moment: u64) {
-    rt.task(connection.write()).spawn(move |connection, cx| connection.close_if_idle(moment, cx));
 }

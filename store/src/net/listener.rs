@@ -1,7 +1,7 @@
 //! Listening sockets.
 
 use super::connection::{Connection, Socket};
-use super::connections::{Connections, Handle};
+use super::connections::Connections;
 use crate::engine::Engine;
 use crate::server::Setting;
 use std::io::{self, ErrorKind, Write};
@@ -13,7 +13,7 @@ use xtasking::events::net::{TcpListener, TcpStream};
 #[cfg(unix)]
 use xtasking::events::net::{UnixListener, UnixStream};
 use xtasking::events::{Event, Handled, Interest, Registered, Source};
-use xtasking::platform::PlatformError;
+use xtasking::platform::{PlatformError, SimulatedListener, SimulatedStream};
 use xtasking::{Context, Object, Plain};
 
 /// Connections that a listener accepts before other tasks have their turn.
@@ -28,9 +28,7 @@ pub(super) trait Listen: Source + Send + 'static {
 
     /// Accepts a client, and returns its address and the own one; `None` if it must not be served,
     /// as it is elsewhere and there is no password.
-    fn accept(&self, is_open: bool) -> io::Result<Option<(Self::Stream, [String; 2])>>;
-
-    fn handle(object: Object<Plain<Connection<Self::Stream>>>) -> Handle;
+    fn accept(&mut self, is_open: bool) -> io::Result<Option<(Self::Stream, [String; 2])>>;
 }
 
 /// What Redis says to a client that is elsewhere.
@@ -41,7 +39,7 @@ set for the default user. In this mode connections are only accepted from the lo
 impl Listen for TcpListener {
     type Stream = TcpStream;
 
-    fn accept(&self, is_open: bool) -> io::Result<Option<(TcpStream, [String; 2])>> {
+    fn accept(&mut self, is_open: bool) -> io::Result<Option<(TcpStream, [String; 2])>> {
         let (mut stream, peer) = TcpListener::accept(self)?;
         if !is_open && !is_loopback(peer) {
             _ = stream.write(DENIED);
@@ -53,10 +51,6 @@ impl Listen for TcpListener {
         let local = stream.local_addr().map(|address| address.to_string()).unwrap_or_default();
         Ok(Some((stream, [peer.to_string(), local])))
     }
-
-    fn handle(object: Object<Plain<Connection<TcpStream>>>) -> Handle {
-        Handle::Tcp(object)
-    }
 }
 
 fn is_loopback(peer: SocketAddr) -> bool {
@@ -67,16 +61,21 @@ fn is_loopback(peer: SocketAddr) -> bool {
 impl Listen for UnixListener {
     type Stream = UnixStream;
 
-    fn accept(&self, _: bool) -> io::Result<Option<(UnixStream, [String; 2])>> {
+    fn accept(&mut self, _: bool) -> io::Result<Option<(UnixStream, [String; 2])>> {
         let (stream, _) = UnixListener::accept(self)?;
         let address = self.local_addr().ok();
         let path = address.as_ref().and_then(|address| address.as_pathname());
         let own = path.map_or_else(|| ":0".to_owned(), |path| format!("{}:0", path.display()));
         Ok(Some((stream, [own.clone(), own])))
     }
+}
 
-    fn handle(object: Object<Plain<Connection<UnixStream>>>) -> Handle {
-        Handle::Unix(object)
+impl Listen for SimulatedListener {
+    type Stream = SimulatedStream;
+
+    fn accept(&mut self, _: bool) -> io::Result<Option<(SimulatedStream, [String; 2])>> {
+        let stream = SimulatedListener::accept(self)?;
+        Ok(Some((stream, ["simulated:0".to_owned(), "simulated:0".to_owned()])))
     }
 }
 
@@ -108,7 +107,7 @@ impl<L: Listen> Listener<L> {
     }
 
     /// Accepts the clients that wait, but not too many at once.
-    fn accept_some(&self, this: &Object<Plain<Self>>, cx: &mut Context) -> Handled {
+    fn accept_some(&mut self, this: &Object<Plain<Self>>, cx: &mut Context) -> Handled {
         for _ in 0..MOST_AT_ONCE {
             match self.accept(cx) {
                 Ok(()) => {}
@@ -136,8 +135,8 @@ impl<L: Listen> Listener<L> {
     }
 
     /// Accepts a client.
-    fn accept(&self, cx: &mut Context) -> io::Result<()> {
-        let Some(socket) = self.socket.get() else { return Err(ErrorKind::WouldBlock.into()) };
+    fn accept(&mut self, cx: &mut Context) -> io::Result<()> {
+        let Some(socket) = self.socket.get_mut() else { return Err(ErrorKind::WouldBlock.into()) };
         let settings = &self.engine.server().settings;
         let is_open =
             settings.number(Setting::ProtectedMode) == 0 || !self.engine.server().acl.accepts_any_password();
@@ -163,7 +162,7 @@ impl<L: Listen> Listener<L> {
         let worker = events.worker();
         // A panic closes the connection by a task on it.
         let object = self.engine.runtime().plain(connection).core(worker).keep_on_panic().build();
-        self.connections.insert(id, L::handle(object.clone()), self.engine.now());
+        self.connections.insert(id, object.clone(), self.engine.now());
         events.deliver_to(&object, Connection::handle);
         Ok(())
     }

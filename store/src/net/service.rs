@@ -15,7 +15,7 @@ use std::{error, fmt, io};
 use xtasking::events::net::TcpListener;
 #[cfg(unix)]
 use xtasking::events::net::UnixListener;
-use xtasking::platform::PlatformError;
+use xtasking::platform::{PlatformError, SimulatedListener};
 use xtasking::{Context, Runtime};
 
 /// The time between two looks for waits that have ended.
@@ -199,6 +199,51 @@ impl Service {
         let socket = UnixListener::bind(path).map_err(failed)?;
         self.sockets.push(path.to_owned());
         let started = Listener::start(socket, &self.engine, &self.connections, &self.next);
+        started.map_err(ServeError::Register)
+    }
+
+    /// Listens in a simulated network. The runtime is on its simulation, and so are the clients:
+    /// their tasks [connect](xtasking::platform::Network::connect). Connections differ from those
+    /// by TCP in nothing but the stream.
+    ///
+    /// ```
+    /// use std::io::Write;
+    /// use xtasking::{Promise, Runtime};
+    /// use xtasking::events::{Buffered, Event, Handled, Interest};
+    /// use xtasking::platform::{NetworkFaults, Simulation, SimulatedStream};
+    /// use xtasking_store::Engine;
+    /// use xtasking_store::net::Service;
+    ///
+    /// // The first seed decides the interleaving of the cores, the second what the network does.
+    /// let (simulation, network) = Simulation::new(4, 1).network(NetworkFaults::default(), 2);
+    /// let rt = Runtime::builder().platform(simulation).build()?;
+    /// let mut service = Service::start(Engine::builder().shards(8).seed(3), &rt);
+    /// service.listen_simulated(network.listen(6379)?)?;
+    ///
+    /// let mut stream = network.connect(6379)?;
+    /// stream.write_all(b"SET greeting hello\r\n")?;
+    /// let (stream, events) = rt.register(stream, Interest::Readable)?;
+    /// let (promise, reply) = rt.promise();
+    /// type Client = (Buffered<SimulatedStream>, Option<Promise<Vec<u8>>>);
+    /// let client = (Buffered::new(stream), Some(promise));
+    /// events.deliver(client, |(io, promise): &mut Client, event: Event<'_, _>, _cx| {
+    ///     _ = io.fill(event.ready());
+    ///     if io.input().ends_with(b"\n")
+    ///         && let Some(promise) = promise.take()
+    ///     {
+    ///         promise.fulfil(io.input().to_vec());
+    ///     }
+    ///     Handled::Fully
+    /// });
+    /// assert_eq!(reply.join()?, b"+OK\r\n");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the runtime is on another platform.
+    pub fn listen_simulated(&mut self, listener: SimulatedListener) -> Result<(), ServeError> {
+        let started = Listener::start(listener, &self.engine, &self.connections, &self.next);
         started.map_err(ServeError::Register)
     }
 }

@@ -1,7 +1,6 @@
 //! TLS: streams whose bytes are encrypted on their way.
 
-use super::connection::{Connection, Socket};
-use super::connections::Handle;
+use super::connection::Socket;
 use super::listener::Listen;
 use rustls::{ServerConfig, ServerConnection};
 use std::io::{self, ErrorKind, Read, Write};
@@ -10,7 +9,6 @@ use std::sync::Arc;
 use xtasking::events::net::{TcpListener, TcpStream};
 use xtasking::events::{Registration, Source};
 use xtasking::platform::PlatformError;
-use xtasking::{Object, Plain};
 
 /// The most bytes that are encrypted before they are sent.
 const MOST_AT_ONCE: usize = 32 << 10;
@@ -122,6 +120,7 @@ impl Source for TlsStream {
 impl Socket for TlsStream {
     // Of the handshake something may be left to send.
     const READS_WHEN_WRITABLE: bool = true;
+    const HAS_HANDSHAKE: bool = true;
 
     fn is_cut(&self) -> bool {
         self.is_cut
@@ -165,14 +164,10 @@ impl Source for TlsListener {
 impl Listen for TlsListener {
     type Stream = TlsStream;
 
-    fn accept(&self, is_open: bool) -> io::Result<Option<(TlsStream, [String; 2])>> {
-        let Some((tcp, addresses)) = Listen::accept(&self.tcp, is_open)? else { return Ok(None) };
+    fn accept(&mut self, is_open: bool) -> io::Result<Option<(TlsStream, [String; 2])>> {
+        let Some((tcp, addresses)) = Listen::accept(&mut self.tcp, is_open)? else { return Ok(None) };
         let tls = ServerConnection::new(self.config.clone()).map_err(io::Error::other)?;
         Ok(Some((TlsStream::new(tcp, tls), addresses)))
-    }
-
-    fn handle(object: Object<Plain<Connection<TlsStream>>>) -> Handle {
-        Handle::Tls(object)
     }
 }
 

@@ -19,7 +19,10 @@ pub(super) fn decode(
     limits: &CompactLimits,
 ) -> Result<Option<Value>, RdbError> {
     match code {
-        STRING => Ok(Some(Value::String(StringValue::new(&input.string()?)))),
+        STRING => match input.integer()? {
+            Some(number) => Ok(Some(Value::String(StringValue::Integer(number)))),
+            None => Ok(Some(Value::String(StringValue::new(&input.string()?)))),
+        },
         LIST | LIST_ZIPLIST | LIST_QUICKLIST | LIST_QUICKLIST_2 => decode_list(code, input, limits),
         SET | SET_INTSET | SET_LISTPACK => decode_set(code, input, limits),
         HASH | HASH_ZIPMAP | HASH_ZIPLIST | HASH_LISTPACK => decode_hash(code, input, limits),

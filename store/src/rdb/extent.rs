@@ -1,5 +1,4 @@
-//! Finds where a value in a file ends. The stream keeps a copy of its bytes, which are decoded
-//! later, and elsewhere.
+//! Finds where a value in a file ends. It is decoded later, and elsewhere.
 
 use super::codes::{
     HASH, HASH_LISTPACK, HASH_ZIPLIST, HASH_ZIPMAP, LIST, LIST_QUICKLIST, LIST_QUICKLIST_2, LIST_ZIPLIST,
@@ -7,11 +6,9 @@ use super::codes::{
     SORTED_SET_ZIPLIST, STREAM, STREAM_2, STREAM_3, STRING,
 };
 use super::decode::NO_NUMBER;
-use super::file_input::FileInput;
-use super::input::Bytes;
+use super::input::Pass;
 use super::streams::pass_stream;
 use super::{RdbError, RdbErrorKind};
-use std::io::Read;
 
 /// Returns what a type is, if it is known but not there.
 fn unsupported(code: u8) -> Option<&'static str> {
@@ -21,18 +18,23 @@ fn unsupported(code: u8) -> Option<&'static str> {
     }
 }
 
+/// Returns true if values of a type can be read.
+pub(super) fn is_known(code: u8) -> bool {
+    matches!(code, STRING..=SORTED_SET | HASH_ZIPMAP..=STREAM_3)
+}
+
 /// Checks that values of a type can be read.
 pub(super) fn check_type(code: u8, key: &[u8], offset: u64) -> Result<(), RdbError> {
     let kind = match (unsupported(code), code) {
         (Some(what), _) => RdbErrorKind::Unsupported { what, key: key.into() },
-        (None, STRING..=SORTED_SET | HASH_ZIPMAP..=STREAM_3) => return Ok(()),
+        (None, code) if is_known(code) => return Ok(()),
         (None, _) => RdbErrorKind::UnknownType(code),
     };
     Err(RdbError::new(offset, kind))
 }
 
-/// Reads a value of a type that can be read, and only copies it.
-pub(super) fn pass_value<R: Read>(code: u8, stream: &mut FileInput<R>) -> Result<(), RdbError> {
+/// Passes a value on, of a type that can be read.
+pub(super) fn pass_value(code: u8, stream: &mut impl Pass) -> Result<(), RdbError> {
     match code {
         STRING | HASH_ZIPMAP | LIST_ZIPLIST | SET_INTSET | SORTED_SET_ZIPLIST | HASH_ZIPLIST
         | HASH_LISTPACK | SORTED_SET_LISTPACK | SET_LISTPACK => return stream.pass_string(),

@@ -1,9 +1,9 @@
 //! Reads lengths and strings from a file, and computes its checksum.
 
 use super::checksum::Checksum;
-use super::input::{Bytes, Length};
+use super::input::{Bytes, Pass};
 use super::{RdbError, RdbErrorKind};
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
 
 /// Bytes that are read at once.
 const PIECE: usize = 256 * 1024;
@@ -73,8 +73,27 @@ impl<R: Read> FileInput<R> {
         Ok(())
     }
 
-    /// Reads bytes, and only copies them. The copy grows with what is really there.
-    pub(super) fn pass(&mut self, mut count: u64) -> Result<(), RdbError> {
+    /// Returns the bytes that were read and not passed on.
+    pub(super) fn buffered(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// Passes bytes of the buffer on without a copy, and returns them.
+    pub(super) fn pass_in_place(&mut self, count: usize) -> &[u8] {
+        let start = self.start;
+        self.start += count;
+        &self.buffer[start..self.start]
+    }
+
+    /// Returns what follows.
+    pub(super) fn into_rest(self) -> impl Read {
+        Cursor::new(self.buffered().to_vec()).chain(self.reader)
+    }
+}
+
+impl<R: Read> Pass for FileInput<R> {
+    /// Only copies them. The copy grows with what is really there.
+    fn pass(&mut self, mut count: u64) -> Result<(), RdbError> {
         while count > 0 {
             self.fill()?;
             let here = count.min((self.end - self.start) as u64) as usize;
@@ -83,23 +102,6 @@ impl<R: Read> FileInput<R> {
             count -= here as u64;
         }
         Ok(())
-    }
-
-    /// Reads a string, and only copies it, in its encoding.
-    pub(super) fn pass_string(&mut self) -> Result<(), RdbError> {
-        use super::codes::{COMPRESSED, INTEGER_8, INTEGER_16, INTEGER_32};
-        match self.length_or_code()? {
-            Length::Plain(length) => self.pass(length),
-            Length::Code(INTEGER_8) => self.pass(1),
-            Length::Code(INTEGER_16) => self.pass(2),
-            Length::Code(INTEGER_32) => self.pass(4),
-            Length::Code(COMPRESSED) => {
-                let compressed = self.length()?;
-                self.length()?;
-                self.pass(compressed)
-            }
-            Length::Code(_) => Err(RdbError::malformed(self.offset(), "a string has an unknown encoding")),
-        }
     }
 }
 

@@ -19,6 +19,7 @@ pub(super) trait Bytes {
     }
 
     /// Reads a length, or what stands in its place.
+    #[inline]
     fn length_or_code(&mut self) -> Result<Length, RdbError> {
         let first = self.byte()?;
         Ok(match first >> 6 {
@@ -36,6 +37,28 @@ pub(super) trait Bytes {
         match self.length_or_code()? {
             Length::Plain(length) => Ok(length),
             Length::Code(_) => Err(RdbError::malformed(self.offset(), "a string is in place of a length")),
+        }
+    }
+}
+
+/// A source of bytes of which some are passed on as they are.
+pub(super) trait Pass: Bytes {
+    /// Passes bytes on.
+    fn pass(&mut self, count: u64) -> Result<(), RdbError>;
+
+    /// Passes a string on, in its encoding.
+    fn pass_string(&mut self) -> Result<(), RdbError> {
+        match self.length_or_code()? {
+            Length::Plain(length) => self.pass(length),
+            Length::Code(INTEGER_8) => self.pass(1),
+            Length::Code(INTEGER_16) => self.pass(2),
+            Length::Code(INTEGER_32) => self.pass(4),
+            Length::Code(COMPRESSED) => {
+                let compressed = self.length()?;
+                self.length()?;
+                self.pass(compressed)
+            }
+            Length::Code(_) => Err(RdbError::malformed(self.offset(), "a string has an unknown encoding")),
         }
     }
 }
@@ -82,6 +105,7 @@ impl<'a> Input<'a> {
     }
 
     /// Takes this many bytes.
+    #[inline]
     pub(super) fn take(&mut self, count: u64) -> Result<&'a [u8], RdbError> {
         let split = usize::try_from(count).ok().and_then(|count| self.rest.split_at_checked(count));
         let (taken, rest) = split.ok_or_else(|| RdbError::new(self.end, RdbErrorKind::Truncated))?;
@@ -89,17 +113,31 @@ impl<'a> Input<'a> {
         Ok(taken)
     }
 
-    /// Reads a string in any of its encodings.
-    pub(super) fn string(&mut self) -> Result<Cow<'a, [u8]>, RdbError> {
+    /// Reads a string if it is encoded as an integer.
+    pub(super) fn integer(&mut self) -> Result<Option<i64>, RdbError> {
+        let before = self.clone();
         let integer = match self.length_or_code()? {
-            Length::Plain(length) => return self.take(length).map(Cow::Borrowed),
             Length::Code(INTEGER_8) => i8::from_le_bytes(self.array()?).into(),
             Length::Code(INTEGER_16) => i16::from_le_bytes(self.array()?).into(),
             Length::Code(INTEGER_32) => i32::from_le_bytes(self.array()?),
-            Length::Code(COMPRESSED) => return self.compressed().map(Cow::Owned),
-            Length::Code(_) => return Err(self.malformed("a string has an unknown encoding")),
+            _ => {
+                *self = before;
+                return Ok(None);
+            }
         };
-        Ok(text(integer.into()))
+        Ok(Some(integer.into()))
+    }
+
+    /// Reads a string in any of its encodings.
+    pub(super) fn string(&mut self) -> Result<Cow<'a, [u8]>, RdbError> {
+        if let Some(integer) = self.integer()? {
+            return Ok(text(integer));
+        }
+        match self.length_or_code()? {
+            Length::Plain(length) => self.take(length).map(Cow::Borrowed),
+            Length::Code(COMPRESSED) => self.compressed().map(Cow::Owned),
+            Length::Code(_) => Err(self.malformed("a string has an unknown encoding")),
+        }
     }
 
     fn compressed(&mut self) -> Result<Vec<u8>, RdbError> {
@@ -120,8 +158,18 @@ impl Bytes for Input<'_> {
         self.end - self.rest.len() as u64
     }
 
+    #[inline]
     fn array<const N: usize>(&mut self) -> Result<[u8; N], RdbError> {
-        let bytes = self.take(N as u64)?;
-        Ok(*bytes.first_chunk().expect("this many bytes were taken"))
+        let split = self.rest.split_first_chunk();
+        let (taken, rest) = split.ok_or_else(|| RdbError::new(self.end, RdbErrorKind::Truncated))?;
+        self.rest = rest;
+        Ok(*taken)
+    }
+}
+
+impl Pass for Input<'_> {
+    #[inline]
+    fn pass(&mut self, count: u64) -> Result<(), RdbError> {
+        self.take(count).map(drop)
     }
 }

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `writer` | [`RdbWriter`]: writes a file, in pieces |
 //! | `reader` | [`RdbReader`]: reads a file, record by record |
+//! | `in_place` | finds a record that need not be copied |
 //! | `record` | [`Record`]: a key with its value as bytes |
 //! | `dump` | [`dump`] and [`restore`]: single values |
 //! | `error` | [`RdbError`]: what is wrong with a file, and where |
@@ -28,6 +29,7 @@ mod encode;
 mod error;
 mod extent;
 mod file_input;
+mod in_place;
 mod input;
 mod intset;
 mod listpack;
@@ -46,6 +48,7 @@ pub use dump::{dump, restore};
 pub(crate) use encode::put_record;
 pub use error::{RdbError, RdbErrorKind};
 pub use reader::RdbReader;
+pub(crate) use reader::SizeHint;
 pub use record::Record;
-pub(crate) use record::decode_value;
+pub(crate) use record::{RecordView, decode_value, plain_text};
 pub use writer::RdbWriter;

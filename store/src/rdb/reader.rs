@@ -6,14 +6,26 @@ use super::codes::{
 };
 use super::extent::{check_type, pass_value};
 use super::file_input::FileInput;
-use super::input::{Bytes, Input};
+use super::in_place;
+use super::input::{Bytes, Input, Pass};
+use super::record::RecordView;
 use super::{RdbError, RdbErrorKind, Record};
 use std::io::Read;
+use std::mem;
 
 /// The first bytes of a file, before the version in four digits.
 const SIGNATURE: &[u8; 5] = b"REDIS";
 /// The first version with a checksum.
 const FIRST_CHECKED: u32 = 5;
+/// The most hints of sizes that are kept between two records.
+const MOST_HINTS: usize = 1024;
+
+/// How many keys a database has, as a file says. It may be wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SizeHint {
+    pub(crate) database: u64,
+    pub(crate) keys: u64,
+}
 
 /// Reads a file from its start to its end. Any bytes are read or refused; memory grows only with
 /// the bytes that are there.
@@ -41,6 +53,9 @@ pub struct RdbReader<R> {
     version: u32,
     database: u64,
     functions: u64,
+    hints: Vec<SizeHint>,
+    /// The last record that was copied.
+    copied: Record,
     has_ended: bool,
 }
 
@@ -62,7 +77,8 @@ impl<R: Read> RdbReader<R> {
         if !(1..=NEWEST_VERSION.into()).contains(&version) {
             return Err(RdbError::new(stream.offset(), RdbErrorKind::Version(version)));
         }
-        Ok(Self { stream, version, database: 0, functions: 0, has_ended: false })
+        let (hints, copied) = (Vec::new(), Record::default());
+        Ok(Self { stream, version, database: 0, functions: 0, hints, copied, has_ended: false })
     }
 
     /// Returns the offset of the next byte.
@@ -73,6 +89,37 @@ impl<R: Read> RdbReader<R> {
     /// Returns how many libraries of functions were skipped.
     pub fn skipped_functions(&self) -> u64 {
         self.functions
+    }
+
+    /// Returns true if sizes of databases were read and not taken yet.
+    #[inline]
+    pub(crate) fn has_hints(&self) -> bool {
+        !self.hints.is_empty()
+    }
+
+    /// Takes what was read of the sizes of databases.
+    pub(crate) fn take_hints(&mut self) -> Vec<SizeHint> {
+        mem::take(&mut self.hints)
+    }
+
+    /// Returns what follows the file.
+    pub(crate) fn into_rest(self) -> impl Read {
+        self.stream.into_rest()
+    }
+
+    /// Reads the next record. It is copied only if it is not in the buffer as a whole. Returns
+    /// `None` at the end, as [`next`](Self::next) does.
+    pub(crate) fn next_in_place(&mut self) -> Result<Option<RecordView<'_>>, RdbError> {
+        let buffered = self.stream.buffered();
+        if let Some(place) = in_place::find(buffered).filter(|_| !self.has_ended) {
+            let start = self.stream.offset();
+            let bytes = self.stream.pass_in_place(place.len());
+            return Ok(Some(place.view(self.database, bytes, start)));
+        }
+        let mut record = mem::take(&mut self.copied);
+        let is_there = self.next(&mut record);
+        self.copied = record;
+        Ok(is_there?.then(|| self.copied.view()))
     }
 
     /// Reads the next record into `record`, whose buffers are used again. Returns false at the end,
@@ -89,18 +136,17 @@ impl<R: Read> RdbReader<R> {
         loop {
             self.stream.copy_mut().clear();
             match self.stream.byte()? {
-                EXPIRY_SECONDS => {
-                    let seconds = i64::from(i32::from_le_bytes(self.stream.array()?));
-                    record.expires_at = Some(time(seconds * 1000));
-                }
-                EXPIRY_MS => record.expires_at = Some(time(i64::from_le_bytes(self.stream.array()?))),
+                EXPIRY_SECONDS => record.expires_at = Some(of_seconds(self.stream.array()?)),
+                EXPIRY_MS => record.expires_at = Some(of_ms(self.stream.array()?)),
                 IDLE => record.idle_seconds = Some(self.stream.length()?),
                 // The store has no policy that would need it.
                 FREQUENCY => drop(self.stream.byte()?),
                 SELECT => self.database = self.stream.length()?,
                 RESIZE => {
-                    self.stream.length()?;
-                    self.stream.length()?;
+                    let (keys, _expiring) = (self.stream.length()?, self.stream.length()?);
+                    if self.hints.len() < MOST_HINTS {
+                        self.hints.push(SizeHint { database: self.database, keys });
+                    }
                 }
                 AUX => {
                     self.stream.pass_string()?;
@@ -155,8 +201,13 @@ impl<R: Read> RdbReader<R> {
 }
 
 /// A time in ms since 1970, which may be before.
-fn time(at: i64) -> u64 {
-    u64::try_from(at).unwrap_or(0)
+pub(super) fn of_ms(at: [u8; 8]) -> u64 {
+    u64::try_from(i64::from_le_bytes(at)).unwrap_or(0)
+}
+
+/// The same in seconds.
+pub(super) fn of_seconds(at: [u8; 4]) -> u64 {
+    u64::try_from(i32::from_le_bytes(at)).unwrap_or(0) * 1000
 }
 
 impl<R> std::fmt::Debug for RdbReader<R> {

@@ -1,8 +1,9 @@
 //! A key with its value as bytes.
 
 use super::RdbError;
+use super::codes::STRING;
 use super::decode::decode;
-use super::input::Input;
+use super::input::{Bytes, Input, Length};
 use crate::value::{CompactLimits, Value};
 
 /// A key of a file. Its value is still in the form of the file.
@@ -35,6 +36,40 @@ impl Record {
     pub fn value(&self, limits: &CompactLimits) -> Result<Option<Value>, RdbError> {
         decode_value(self.code, &self.bytes, self.offset, limits)
     }
+}
+
+/// A record that need not be copied, see [`Record`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RecordView<'a> {
+    pub(crate) database: u64,
+    pub(crate) key: &'a [u8],
+    pub(crate) expires_at: Option<u64>,
+    pub(crate) idle_seconds: Option<u64>,
+    pub(crate) code: u8,
+    pub(crate) bytes: &'a [u8],
+    pub(crate) offset: u64,
+}
+
+impl Record {
+    pub(super) fn view(&self) -> RecordView<'_> {
+        RecordView {
+            database: self.database,
+            key: &self.key,
+            expires_at: self.expires_at,
+            idle_seconds: self.idle_seconds,
+            code: self.code,
+            bytes: &self.bytes,
+            offset: self.offset,
+        }
+    }
+}
+
+/// Returns the text of a value that is a string, if it stands there as it is.
+#[inline]
+pub(crate) fn plain_text(code: u8, bytes: &[u8]) -> Option<&[u8]> {
+    let mut input = Input::new(bytes, 0);
+    let length = input.length_or_code().ok().filter(|_| code == STRING)?;
+    (length == Length::Plain(input.left() as u64)).then(|| input.rest())
 }
 
 /// Returns a value whose bytes begin at an offset of a file.

@@ -6,10 +6,8 @@
 use super::RdbError;
 use super::codes::{STREAM, STREAM_3};
 use super::encode::{Sink, put_count, put_string};
-use super::file_input::FileInput;
-use super::input::{Bytes, Input};
+use super::input::{Bytes, Input, Pass};
 use crate::value::{ConsumerGroup, EntryLog, MAX_STREAM_COUNT, Stream, StreamId, StreamState};
-use std::io::Read;
 
 /// Bytes of an ID.
 const ID: u64 = 16;
@@ -156,31 +154,31 @@ fn decode_group(code: u8, input: &mut Input<'_>, log: &EntryLog) -> Result<Consu
     }
 }
 
-/// Reads a stream of a type in a file, and only copies it.
-pub(super) fn pass_stream<R: Read>(code: u8, file: &mut FileInput<R>) -> Result<(), RdbError> {
-    for _ in 0..file.length()? {
-        file.pass_string()?;
-        file.pass_string()?;
+/// Passes a stream of a type on.
+pub(super) fn pass_stream(code: u8, stream: &mut impl Pass) -> Result<(), RdbError> {
+    for _ in 0..stream.length()? {
+        stream.pass_string()?;
+        stream.pass_string()?;
     }
     // The number of entries and an ID; then two IDs more, and the number that were added.
     for _ in 0..if code == STREAM { 3 } else { 8 } {
-        file.length()?;
+        stream.length()?;
     }
-    for _ in 0..file.length()? {
-        file.pass_string()?;
+    for _ in 0..stream.length()? {
+        stream.pass_string()?;
         // An ID, and the number of entries that were read.
         for _ in 0..if code == STREAM { 2 } else { 3 } {
-            file.length()?;
+            stream.length()?;
         }
-        for _ in 0..file.length()? {
-            file.pass(ID + TIME)?;
-            file.length()?;
+        for _ in 0..stream.length()? {
+            stream.pass(ID + TIME)?;
+            stream.length()?;
         }
-        for _ in 0..file.length()? {
-            file.pass_string()?;
-            file.pass(if code == STREAM_3 { 2 * TIME } else { TIME })?;
-            for _ in 0..file.length()? {
-                file.pass(ID)?;
+        for _ in 0..stream.length()? {
+            stream.pass_string()?;
+            stream.pass(if code == STREAM_3 { 2 * TIME } else { TIME })?;
+            for _ in 0..stream.length()? {
+                stream.pass(ID)?;
             }
         }
     }

@@ -135,6 +135,10 @@ settings! {
         "When the log is synced: always, everysec, or no.";
     AppendDirName "appenddirname", SettingKind::Text, "appendonlydir", false,
         "The directory of the log, in that of the setting dir.";
+    AppendFilename "appendfilename", SettingKind::Text, "appendonly.aof", false,
+        "How the files of an append-only file of Redis are called, with which a log begins if there is none.";
+    AofLoadTruncated "aof-load-truncated", SettingKind::Flag, "yes", false,
+        "Whether such a file is loaded if its last command is not whole.";
     AutoAofRewritePercentage "auto-aof-rewrite-percentage",
         SettingKind::Integer(0, i32::MAX as i64), "100", true,
         "By how many percent the log grows before a base makes it shorter; 0 for never.";

@@ -81,6 +81,41 @@ fn what_was_written_is_there_after_a_start() {
     assert!(info.contains("loading:0\r\n") && info.contains("rdb_changes_since_last_save:0\r\n"), "{info}");
 }
 
+/// Units on shards of different workers are replayed side by side, and those on several shards
+/// between them. If these are many, all are replayed one by one.
+#[test]
+fn units_are_replayed_in_their_order() {
+    let _watched = watchdog();
+    let rt = Runtime::builder().workers(4).build().unwrap();
+    for interval in [701, 5] {
+        let (disk, time) = (SimulatedDisk::new(1), Arc::new(AtomicU64::new(BEGIN)));
+        let engine = open(&rt, &disk, &time);
+        let mut client = engine.client();
+        let mut contents = vec![String::new(); 40];
+        for number in 0..4000 {
+            let at = number * 7 % contents.len();
+            let other = (at + number % 11 + 1) % contents.len();
+            let line = if number % interval == interval - 1 && !contents[at].is_empty() {
+                contents[other] = std::mem::take(&mut contents[at]);
+                format!("RENAME key:{at} key:{other}")
+            } else {
+                contents[at] += &format!("{number},");
+                format!("APPEND key:{at} {number},")
+            };
+            assert!(!run(&mut client, &line).starts_with('-'), "{line}");
+        }
+        drop(client);
+        engine.log().unwrap().close().unwrap();
+        drop(engine);
+        let engine = open(&rt, &disk, &time);
+        let mut client = engine.client();
+        for (number, contents) in contents.iter().enumerate() {
+            let reply = run(&mut client, &format!("GET key:{number}"));
+            assert_eq!(reply.lines().nth(1).unwrap_or_default(), contents, "key:{number}");
+        }
+    }
+}
+
 /// The removal of an expired key is replayed, so that what comes later finds none.
 #[test]
 fn keys_that_expire_are_logged_as_removed() {

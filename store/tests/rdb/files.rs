@@ -145,6 +145,32 @@ fn what_cannot_be_loaded_is_refused() {
     assert!(inside.join().unwrap(), "a worker does not wait for tasks");
 }
 
+/// A file may say that a database has more keys, or fewer, than it has.
+#[test]
+fn sizes_that_are_wrong_do_no_harm() {
+    let rt = runtime();
+    for (first, second) in [(0, 0), (1, 5000), (5000, 1), (usize::MAX, 1 << 40)] {
+        let mut writer = RdbWriter::new(Vec::new());
+        for (database, keys) in [(0, first), (1, second), (999, 3)] {
+            writer.select(database).unwrap();
+            writer.sizes(keys, 7).unwrap();
+        }
+        for number in 0..5000 {
+            writer.select(number % 2).unwrap();
+            writer.record(format!("key:{number}").as_bytes(), &text("1"), None).unwrap();
+        }
+        let engine = Engine::builder().shards(4).build(&rt);
+        assert_eq!(load(&engine, &writer.finish().unwrap()).unwrap().keys, 5000);
+        let mut client = engine.client();
+        for database in 0..2 {
+            client.line(&format!("SELECT {database}"));
+            assert_eq!(client.line("DBSIZE"), b":2500\r\n");
+            let mut keys = (database..5000).step_by(2);
+            assert!(keys.all(|number| client.line(&format!("GET key:{number}")) == b"$1\r\n1\r\n"));
+        }
+    }
+}
+
 #[test]
 fn more_than_may_be_under_way_is_loaded() {
     let mut writer = RdbWriter::new(Vec::new());

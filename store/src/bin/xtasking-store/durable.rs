@@ -1,5 +1,6 @@
 //! The log of the program: where it is, and what is said of it at the start and at the end.
 
+use super::import::{Places, Source, move_aside};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::error::Error;
 use std::fs::File;
@@ -20,7 +21,7 @@ pub fn with_log(engine: Builder, directory: &Path) -> Result<Builder, Box<dyn Er
 const OWN: [&str; 3] = ["log-", "base", "lock"];
 
 /// Returns the files of a directory; none if it is not there.
-fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
+pub fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     match std::fs::read_dir(directory) {
         Ok(entries) => entries.map(|entry| Ok(entry?.path())).collect(),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
@@ -42,39 +43,80 @@ fn remove_log(directory: &Path) -> io::Result<()> {
     }
 }
 
-/// Begins a log with what a snapshot has, if there is one and no log yet, so that the store does
-/// not start empty. `fill` makes it in a directory of another name, which gets the right one when
-/// the log is complete.
-pub fn begin_with_snapshot(
-    directory: &Path,
-    snapshot: &Path,
-    fill: impl FnOnce(&Path) -> Result<(), Box<dyn Error>>,
-) -> Result<(), Box<dyn Error>> {
-    let told = |error: io::Error| format!("the directory {} of the log: {error}", directory.display());
-    let beside = |suffix: &str| {
-        let mut name = directory.as_os_str().to_owned();
-        name.push(suffix);
-        PathBuf::from(name)
+/// Returns a path with a longer name.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Returns the names of the files of a directory; none if it is not there.
+fn names(directory: &Path) -> io::Result<Vec<String>> {
+    let name = |file: PathBuf| file.file_name().map(|name| name.to_string_lossy().into_owned());
+    Ok(files(directory)?.into_iter().filter_map(name).collect())
+}
+
+/// Returns true if a directory has a log.
+fn has_log(directory: &Path) -> io::Result<bool> {
+    let is_segment = |name: &String| {
+        name.strip_prefix("log-").is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
     };
+    Ok(names(directory)?.iter().any(is_segment))
+}
+
+/// Begins a log with what there is, if there is no log yet, so that the store does not start empty.
+/// `fill` makes it in a directory of another name, which gets the right one when the log is
+/// complete.
+pub fn begin_log(
+    places: &Places,
+    fill: impl FnOnce(&Path, &Source) -> Result<(), Box<dyn Error>>,
+) -> Result<(), Box<dyn Error>> {
+    let directory = &places.directory;
+    let told = |error: io::Error| format!("the directory {} of the log: {error}", directory.display());
     // So that no other process begins one too.
-    let lock = File::create(beside(".lock")).map_err(told)?;
+    let lock = File::create(beside(directory, ".lock")).map_err(told)?;
     lock.lock().map_err(told)?;
-    let has_log = files(directory)
-        .map_err(told)?
-        .iter()
-        .any(|file| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("log-")));
-    if has_log || !snapshot.try_exists().map_err(told)? {
+    if has_log(directory).map_err(told)? {
         return Ok(());
     }
-    // One that was cut off, and what a log without files leaves.
-    let new = beside(".new");
-    remove_log(&new).and_then(|()| remove_log(directory)).map_err(told)?;
-    fill(&new)?;
-    std::fs::rename(&new, directory).map_err(told)?;
-    if let Some(parent) = directory.parent().filter(|_| cfg!(unix)) {
-        File::open(parent).and_then(|parent| parent.sync_all()).map_err(told)?;
+    let complete = beside(directory, ".complete");
+    if complete.try_exists().map_err(told)? {
+        // The program was ended between two steps of this.
+        return Ok(give_name(&complete, directory).map_err(told)?);
     }
-    Ok(())
+    let source = places.source()?;
+    if source == Source::Nothing {
+        return Ok(());
+    }
+    // One that was cut off.
+    let new = beside(directory, ".new");
+    remove_log(&new).map_err(told)?;
+    fill(&new, &source)?;
+    std::fs::rename(&new, &complete).map_err(told)?;
+    Ok(give_name(&complete, directory).map_err(told)?)
+}
+
+/// Gives the directory of a complete log its name. One of this name that has other files is moved
+/// aside: they may be those of Redis.
+fn give_name(complete: &Path, directory: &Path) -> io::Result<()> {
+    // A log that was not begun leaves its lock.
+    if names(directory)?.iter().all(|name| name == "lock") {
+        remove_log(directory)?;
+    } else {
+        let aside = move_aside(directory)?;
+        println!("xtasking-store: the files of Redis are in {} now", aside.display());
+    }
+    sync_names(directory)?;
+    std::fs::rename(complete, directory)?;
+    sync_names(directory)
+}
+
+/// Makes a rename of a directory durable.
+fn sync_names(directory: &Path) -> io::Result<()> {
+    match directory.parent().filter(|_| cfg!(unix)) {
+        Some(parent) => File::open(parent)?.sync_all(),
+        None => Ok(()),
+    }
 }
 
 /// Returns the absolute path of a directory that is there.

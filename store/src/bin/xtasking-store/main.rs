@@ -6,9 +6,11 @@
 #![forbid(unsafe_code)]
 
 mod durable;
+mod import;
 mod page;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use import::{Places, Source};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::raise;
@@ -87,22 +89,27 @@ fn run(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     let chosen = chosen(matches)?;
     let directory = durable::absolute(&value_of(&chosen, "dir"))?;
     let has_log = value_of(&chosen, "appendonly").eq_ignore_ascii_case("yes");
-    let log = has_log.then(|| directory.join(value_of(&chosen, "appenddirname")));
-    let snapshot = directory.join(value_of(&chosen, "dbfilename"));
+    let places = places(&chosen, &directory);
+    let log = has_log.then_some(&places.directory);
     let http = matches.get_one::<String>("http");
     let mut rt = Runtime::builder().inspection(http.is_some());
     if let Some(&workers) = matches.get_one("workers") {
         rt = rt.workers(workers);
     }
     let rt = rt.build()?;
-    if let Some(log) = &log {
-        durable::begin_with_snapshot(log, &snapshot, |log| {
+    if log.is_some() {
+        durable::begin_log(&places, |log, source| {
             let engine = builder(&chosen, &directory, Some(log))?.open(&rt)?;
-            load(&engine)?;
+            match source {
+                Source::Aof(files) => import::load(&engine, files)?,
+                Source::Snapshot | Source::Nothing => load(&engine)?,
+            }
             engine.log().map_or(Ok(()), |log| log.close()).map_err(Into::into)
         })?;
+    } else {
+        places.tell_unused();
     }
-    let engine = builder(&chosen, &directory, log.as_deref())?;
+    let engine = builder(&chosen, &directory, log.map(PathBuf::as_path))?;
     // What has come before is handled too.
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let mut service = Service::open(engine, &rt)?;
@@ -135,6 +142,17 @@ fn run(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     let has_ended = log.map_or(Ok(()), |log| log.close());
     has_saved?;
     has_ended.map_err(|error| format!("the log is not complete: {error}").into())
+}
+
+/// Returns where the files are by these settings.
+fn places(chosen: &[(String, String)], directory: &Path) -> Places {
+    let aof = value_of(chosen, "appendfilename");
+    Places {
+        directory: directory.join(value_of(chosen, "appenddirname")),
+        single: directory.join(&aof),
+        aof,
+        snapshot: directory.join(value_of(chosen, "dbfilename")),
+    }
 }
 
 /// Returns the builder of an engine with these settings, and with a log in a directory.

@@ -1,6 +1,6 @@
 //! Files that are written are read as they were.
 
-use super::super::{RdbError, RdbErrorKind, RdbReader, RdbWriter, Record, dump, restore};
+use super::super::{RdbError, RdbErrorKind, RdbReader, RdbWriter, Record, RecordView, dump, restore};
 use super::{contents, small_values, values};
 use crate::value::{CompactLimits, Value};
 use std::io::{self, Read, Write};
@@ -34,6 +34,54 @@ pub(super) fn read_all(file: impl Read) -> Result<usize, RdbError> {
         count += 1;
     }
     Ok(count)
+}
+
+/// What a record has: database, key, expiry, seconds without access, type, value and its offset.
+type Parts = (u64, Vec<u8>, Option<u64>, Option<u64>, u8, Vec<u8>, u64);
+
+fn parts(record: &RecordView<'_>) -> Parts {
+    let (key, bytes) = (record.key.to_vec(), record.bytes.to_vec());
+    (record.database, key, record.expires_at, record.idle_seconds, record.code, bytes, record.offset)
+}
+
+/// Reads a whole file, and copies all records. Returns them, and what is wrong.
+pub(super) fn read_copied(file: impl Read) -> (Vec<Parts>, String) {
+    let mut records = Vec::new();
+    let read = || {
+        let (mut reader, mut record) = (RdbReader::new(file)?, Record::default());
+        while reader.next(&mut record)? {
+            records.push(parts(&record.view()));
+        }
+        Ok::<_, RdbError>(())
+    };
+    let error = read().map_or_else(|error| error.to_string(), |()| String::new());
+    (records, error)
+}
+
+/// The same, but only records that are not in the buffer as a whole are copied.
+pub(super) fn read_in_place(file: impl Read) -> (Vec<Parts>, String) {
+    let mut records = Vec::new();
+    let read = || {
+        let mut reader = RdbReader::new(file)?;
+        while let Some(record) = reader.next_in_place()? {
+            records.push(parts(&record));
+        }
+        Ok::<_, RdbError>(())
+    };
+    let error = read().map_or_else(|error| error.to_string(), |()| String::new());
+    (records, error)
+}
+
+#[test]
+fn records_in_the_buffer_are_those_that_are_copied() {
+    let file = file();
+    let expected = read_copied(&file[..]);
+    assert_eq!((expected.0.len(), &*expected.1), (values().len(), ""));
+    assert_eq!(read_in_place(&file[..]), expected);
+    // Pieces of records end anywhere.
+    assert_eq!(read_in_place(Trickle(&file)), expected);
+    let small = file_of(&small_values());
+    (0..small.len()).for_each(|end| assert_eq!(read_in_place(&small[..end]), read_copied(&small[..end])));
 }
 
 /// Passes on a few bytes at a time.

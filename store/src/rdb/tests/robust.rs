@@ -3,7 +3,7 @@
 use super::super::record::decode_value;
 use super::super::{codes, dump, restore};
 use super::encodings::{listpack, ziplist};
-use super::files::{file_of, read_all};
+use super::files::{file_of, read_all, read_copied, read_in_place};
 use super::small_values;
 use crate::value::CompactLimits;
 use proptest::prelude::*;
@@ -85,5 +85,6 @@ proptest! {
         let changes: Vec<_> = changes.iter().map(|&(at, with)| (at % file.len() % 4000, with)).collect();
         change(&mut file, &changes, cut);
         let _ = read_all(&file[..]);
+        prop_assert_eq!(read_in_place(&file[..]), read_copied(&file[..]));
     }
 }
