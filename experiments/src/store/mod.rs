@@ -10,6 +10,7 @@
 //! | `options` | the command line |
 //! | `experiment` | requests a second in closed loop |
 //! | `latency` | latency in open loop |
+//! | `scaling` | requests a second in virtual time, on any number of cores |
 //! | `restart` | the time in which a server that has saved a snapshot is back |
 //! | `snapshot` | latency beside a snapshot, and its memory |
 //! | `stage` | the servers of a run, which are loaded once, and measured in turns |
@@ -24,6 +25,7 @@ mod load;
 mod options;
 mod programs;
 mod restart;
+mod scaling;
 mod serve;
 mod server;
 mod snapshot;
@@ -32,6 +34,7 @@ mod stage;
 pub use load::{Popularity, RequestKind};
 pub use options::{
     Fsync, LatencyOptions, RestartOptions, SnapshotOptions, StageOptions, StoreOptions, StorePart,
+    VirtualTimes,
 };
 pub use programs::Running;
 pub use serve::{ServeStore, serve};
@@ -49,6 +52,7 @@ pub fn run(options: &StoreOptions) -> Result<(), Failure> {
         Some(StorePart::OpenLoop(options)) => latency::Latency::new(options)?.carry_out(&options.common),
         Some(StorePart::Restart(options)) => restart::Restart::new(options)?.carry_out(&options.common),
         Some(StorePart::Snapshot(options)) => snapshot::Snapshot::new(options)?.carry_out(&options.common),
+        None if options.virtual_cores.is_some() => scaling::Scaling::new(options)?.carry_out(&options.common),
         None => experiment::Experiment::new(options)?.carry_out(&options.common),
     }
 }

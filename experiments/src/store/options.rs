@@ -9,12 +9,13 @@ use xtasking_harness::lineup::help;
 
 /// A store that clients use over Redis' protocol, in closed loop; and more
 ///
-/// Without a subcommand, connections send pipelines of requests in closed loop.
+/// Without a subcommand, connections send pipelines of requests in closed loop; with --virtual in
+/// virtual time, to a store in this program.
 ///
 /// Each server is a process of its own; the client checks every reply. A server with one worker, as
-/// by default, has the first core, and the client the last one, if there are two. Redis, Valkey and
-/// memcached take part if their programs are found. Of XTasking the program `xtasking-store` beside
-/// this one takes part; if it is not built, this program serves.
+/// by default, has the first core, and the client the last one, if there are two. Redis, Valkey,
+/// memcached and kevy take part if their programs are found; peers/servers gets them. Of XTasking
+/// the program `xtasking-store` beside this one takes part; if it is not built, this one serves.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = help(&programs::ALL, &[]), args_conflicts_with_subcommands = true)]
 pub struct StoreOptions {
@@ -26,13 +27,21 @@ pub struct StoreOptions {
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,16,128")]
     pub pipeline: Vec<u32>,
 
-    /// The requests: get, set, mget:N, mset:N, or YCSB's workloads a, b, c, d, f
+    /// The requests: get, set, mget:N, mset:N, multi:N, or YCSB's workloads a, b, c, d, f
     #[arg(long, value_name = "KIND,…", value_delimiter = ',', default_value = "get,set,mget")]
     pub requests: Vec<RequestKind>,
 
     /// The length of a turn in milliseconds [default: 200; with --quick, 50]
     #[arg(long, value_name = "MS")]
     pub time: Option<u32>,
+
+    /// Run XTasking's store in virtual time instead, on these numbers of cores, such as 1,2,4,8,16
+    #[arg(long = "virtual", value_name = "N,…", value_delimiter = ',')]
+    pub virtual_cores: Option<Vec<usize>>,
+
+    /// Costs in virtual time.
+    #[command(flatten)]
+    pub times: VirtualTimes,
 
     /// What the servers are and have.
     #[command(flatten)]
@@ -41,6 +50,26 @@ pub struct StoreOptions {
     /// Options that all experiments share.
     #[command(flatten)]
     pub common: Common,
+}
+
+/// Nanoseconds of virtual time that the engine's own annotations do not say.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct VirtualTimes {
+    /// Nanoseconds of virtual time in which the system receives and sends a pipeline, each half
+    #[arg(long, value_name = "NS", default_value_t = 8_000, requires = "virtual_cores")]
+    pub system: u64,
+
+    /// Nanoseconds of virtual time to parse a request, plan and count it, outside of shards
+    #[arg(long, value_name = "NS", default_value_t = 300, requires = "virtual_cores")]
+    pub request: u64,
+
+    /// Nanoseconds of virtual time in which the latch of a shard comes from another core
+    #[arg(long, value_name = "NS", default_value_t = 60, requires = "virtual_cores")]
+    pub transfer: u64,
+
+    /// Number of the store's shards in virtual time, a power of two [default: the store's own]
+    #[arg(long, value_name = "N", requires = "virtual_cores")]
+    pub shards: Option<usize>,
 }
 
 /// Parts of the experiment with measurements of their own.
@@ -71,7 +100,7 @@ pub struct StageOptions {
     #[arg(long, value_name = "HOW", default_value = "uniform")]
     pub popularity: Popularity,
 
-    /// A server of Redis' protocol that runs already, such as kevy=127.0.0.1:7001; with @PROCESS
+    /// A server of Redis' protocol that runs already, such as garnet=127.0.0.1:7001; with @PROCESS
     /// after it, its CPU time and memory are measured too
     #[arg(long, value_name = "NAME=HOST:PORT", value_parser = programs::parse_running)]
     pub server: Vec<Running>,
@@ -108,7 +137,7 @@ pub struct LatencyOptions {
     #[arg(default_value = "10k,50k")]
     pub rate: Vec<u64>,
 
-    /// The requests: get, set, mget:N, mset:N, or YCSB's workloads a, b, c, d, f
+    /// The requests: get, set, mget:N, mset:N, multi:N, or YCSB's workloads a, b, c, d, f
     #[arg(long, value_name = "KIND,…", value_delimiter = ',', default_value = "get,set")]
     pub requests: Vec<RequestKind>,
 
@@ -152,7 +181,7 @@ pub struct SnapshotOptions {
     #[arg(long, value_name = "N", value_parser = parse_count, default_value = "20k")]
     pub rate: u64,
 
-    /// The requests: get, set, mget:N, mset:N, or YCSB's workloads a, b, c, d, f
+    /// The requests: get, set, mget:N, mset:N, multi:N, or YCSB's workloads a, b, c, d, f
     #[arg(long, value_name = "KIND", default_value = "a")]
     pub requests: RequestKind,
 

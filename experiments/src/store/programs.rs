@@ -21,16 +21,18 @@ pub(super) enum Program {
     /// A program that takes Redis' options.
     Redis(&'static str),
     Memcached,
+    Kevy,
     /// It runs already, and may be known as a process.
     Running(SocketAddr, Option<u32>),
 }
 
 /// All contenders that are started here. The first always runs, and ratios are relative to it.
-pub(super) const ALL: [Entry; 4] = [
+pub(super) const ALL: [Entry; 5] = [
     entry("xtasking", "XTasking's store", true, Program::Own),
     entry("redis", "Redis, which uses one core for commands", false, Program::Redis("redis-server")),
     entry("valkey", "Valkey, which uses one core for commands", false, Program::Redis("valkey-server")),
     entry("memcached", "memcached by its text protocol", true, Program::Memcached),
+    entry("kevy", "kevy, in Rust, with a thread for each core", true, Program::Kevy),
 ];
 
 const fn entry(name: &'static str, about: &'static str, is_parallel: bool, program: Program) -> Entry {
@@ -57,6 +59,7 @@ impl Program {
             }
             Self::Redis(name) => installed(name),
             Self::Memcached => installed("memcached"),
+            Self::Kevy => installed("kevy"),
             Self::Running(..) => None,
         }
     }
@@ -115,6 +118,11 @@ impl Program {
                 command.args(["-m", MEBIBYTES_OF_MEMCACHED, "-p", &port, "-t", &workers]);
                 Protocol::Memcached
             }
+            Self::Kevy => {
+                command.args(["--port", &port, "--bind", "127.0.0.1", "--threads", &workers, "--no-aof"]);
+                command.arg("--dir").arg(start.directory);
+                Protocol::Resp
+            }
             _ => {
                 if self == Self::Own {
                     if env::current_exe().is_ok_and(|here| here == path) {
@@ -167,7 +175,8 @@ fn installed(program: &str) -> Option<PathBuf> {
 ///
 /// A text that shows how to write it.
 pub(super) fn parse_running(text: &str) -> Result<Running, String> {
-    let usage = || "write a server such as kevy=127.0.0.1:7001, or kevy=127.0.0.1:7001@PROCESS".to_string();
+    let usage =
+        || "write a server such as garnet=127.0.0.1:7001, or garnet=127.0.0.1:7001@PROCESS".to_string();
     let (name, rest) = text.split_once('=').ok_or_else(usage)?;
     let (address, process) = rest.split_once('@').map_or((rest, None), |(at, process)| (at, Some(process)));
     let process = process.map(str::parse).transpose().map_err(|_| usage())?;
@@ -220,10 +229,11 @@ mod tests {
 
     #[test]
     fn servers_that_run_already_have_names_and_addresses() {
-        let parsed = parse_running("kevy=127.0.0.1:7001@12").unwrap();
-        assert_eq!((parsed.name.as_str(), parsed.address.port(), parsed.process), ("kevy", 7001, Some(12)));
-        assert_eq!(parse_running("kevy=127.0.0.1:7001").unwrap().process, None);
-        for text in ["", "kevy", "kevy=nowhere", "redis=127.0.0.1:7001", "=127.0.0.1:1", "a=127.0.0.1:1@b"] {
+        let parsed = parse_running("other=127.0.0.1:7001@12").unwrap();
+        assert_eq!((parsed.name.as_str(), parsed.address.port(), parsed.process), ("other", 7001, Some(12)));
+        assert_eq!(parse_running("other=127.0.0.1:7001").unwrap().process, None);
+        for text in ["", "other", "other=nowhere", "redis=127.0.0.1:7001", "=127.0.0.1:1", "a=127.0.0.1:1@b"]
+        {
             assert!(parse_running(text).is_err(), "{text}");
         }
     }

@@ -1,7 +1,7 @@
 //! The servers of a run: started and loaded once for each number of workers, and then measured in
 //! turns.
 
-use super::load::{Client, Load, Popularity, RequestKind};
+use super::load::{Client, Load, RequestKind};
 use super::options::{Fsync, StageOptions};
 use super::programs::{Entry, Program, Start, with_running};
 use super::server::{Server, beside_server};
@@ -51,10 +51,7 @@ const TIMES: RangeInclusive<u32> = 1..=600_000;
 impl Stage {
     /// Checks the options. `needs_disk` leaves servers out that cannot save a snapshot.
     pub fn new(options: &StageOptions, common: &Common, needs_disk: bool) -> Result<Self, Failure> {
-        let keys = options.keys.unwrap_or(if common.quick { 10_000 } else { 1_000_000 });
-        check_range("--keys", keys, &KEYS, "")?;
-        check_range("--value", options.value, &VALUES, "bytes")?;
-        check_range("--connections", options.connections, &CONNECTIONS, "")?;
+        let load = check_load(options, common, 1_000_000)?;
         let entries = with_running(&options.server);
         let common = Common { workers: Some(common.workers.clone().unwrap_or(vec![1])), ..common.clone() };
         let mut lineup = Lineup::with_default(entries, &[], &common, |entry| entry.more.is_there())?;
@@ -65,13 +62,7 @@ impl Stage {
             return Err(Failure::Usage(format!("--dir: {} is not a directory", directory.display())));
         }
         Ok(Self {
-            load: Load {
-                keys,
-                value_size: options.value as usize,
-                connections: options.connections as usize,
-                popularity: options.popularity,
-                seed: common.seed,
-            },
+            load,
             lineup,
             entries,
             fsync: options.appendfsync,
@@ -85,7 +76,7 @@ impl Stage {
     #[must_use]
     pub fn with_kinds(mut self, kinds: Vec<RequestKind>) -> Self {
         self.lineup = self.lineup.with_rule(move |case, entry, workers| {
-            let is_mset = matches!(kinds[case], RequestKind::Mset(_));
+            let is_mset = matches!(kinds[case], RequestKind::Mset(_) | RequestKind::Multi(_));
             let has_command = entry.more != Program::Memcached || !is_mset;
             has_command && (workers == 1 || entry.is_parallel)
         });
@@ -100,10 +91,7 @@ impl Stage {
             None => "no log".to_string(),
         };
         let servers = self.entries.iter().map(|entry| format!("\n{}: {}", entry.name, entry.more.describe()));
-        let popularity = match popularity {
-            Popularity::Uniform => "uniformly",
-            Popularity::Zipf => "by Zipf's distribution",
-        };
+        let popularity = popularity.describe();
         format!(
             "{keys} keys of 16 bytes with values of {value_size} bytes, {connections} connections, keys \
              chosen {popularity}, seed {seed}, {log}\n{}{}",
@@ -220,6 +208,21 @@ impl Stage {
         };
         self.loaded.borrow().iter().map(note).collect()
     }
+}
+
+/// Checks what servers are to be loaded with. With `--quick` there are few keys by default.
+pub(super) fn check_load(options: &StageOptions, common: &Common, keys: u64) -> Result<Load, Failure> {
+    let keys = options.keys.unwrap_or(if common.quick { 10_000 } else { keys });
+    check_range("--keys", keys, &KEYS, "")?;
+    check_range("--value", options.value, &VALUES, "bytes")?;
+    check_range("--connections", options.connections, &CONNECTIONS, "")?;
+    Ok(Load {
+        keys,
+        value_size: options.value as usize,
+        connections: options.connections as usize,
+        popularity: options.popularity,
+        seed: common.seed,
+    })
 }
 
 /// Returns each kind with each number.

@@ -13,7 +13,7 @@ fn run(part: &[&str], options: &[&str]) -> String {
 
 #[test]
 fn every_reply_is_checked_for_each_kind_of_requests() {
-    let requests = "get,set,mget:3,mset:3,a,b,c,d,f";
+    let requests = "get,set,mget:3,mset:3,multi:3,a,b,c,d,f";
     let options = ["--requests", requests, "--pipeline", "1,16", "--workers", "1,2", "--value", "24"];
     let printed = run(&[], &options);
     for case in ["GET, 1 at once", "MGET of 3, 16 at once", "YCSB A, 16 at once", "YCSB D, 1 at once"] {
@@ -69,11 +69,27 @@ fn latencies_are_measured_beside_a_snapshot() {
     }
 }
 
+#[test]
+fn virtual_cores_answer_the_same_requests() {
+    let options = ["--virtual=1,4", "--requests=get,set,mget:3,mset:3,multi:2,a,d,f", "--pipeline=1,16"];
+    for more in ["--popularity=zipf", "--transfer=0"] {
+        let printed = run(&[], &[&options[..], &[more]].concat());
+        for words in [
+            "store in virtual time",
+            "│ MULTI of 2, 16 at once ",
+            "times the first",
+            "every reply was checked",
+        ] {
+            assert!(printed.contains(words), "{words}: {printed}");
+        }
+    }
+}
+
 /// Servers that are not installed are named, and those that are take part.
 #[test]
 fn each_known_server_is_named() {
     let printed = run(&[], &["--requests=get", "--pipeline=1"]);
-    for server in ["xtasking: ", "redis: ", "valkey: ", "memcached: "] {
+    for server in ["xtasking: ", "redis: ", "valkey: ", "memcached: ", "kevy: "] {
         assert!(printed.contains(&format!("\n{server}")), "{server}: {printed}");
     }
 }
@@ -84,5 +100,7 @@ fn impossible_options_are_refused() {
     refused(&["store", "--quick", "--pipeline", "0"], "--pipeline is 0; choose 1 to 10000 requests");
     refused(&["store", "open-loop", "--rate", "0"], "--rate is 0; choose 1 to 100000000 requests a second");
     refused(&["store", "restart", "--appendfsync", "no"], "--appendfsync: with a log");
+    refused(&["store", "--virtual", "0"], "--virtual is 0; choose 1 to 1024 cores");
+    refused(&["store", "--virtual", "1", "--shards", "3"], "--shards: 3 shards are not possible");
     refused(&["store", "--dir", "/nowhere"], "--dir: /nowhere is not a directory");
 }

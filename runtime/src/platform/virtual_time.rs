@@ -59,6 +59,17 @@ pub trait VirtualTime: Platform {
         let _ = cost;
     }
 
+    /// Records that the calling worker runs a body in place, inside objects with latches
+    /// ([`try_call`](crate::TaskBuilder::try_call)). Returns true if it may; else the body has to
+    /// be a task, as is the default.
+    ///
+    /// `objects` has the address of each and whether it is written. `cost` is the annotated
+    /// [cost](crate::TaskBuilder::cost), in multiples of a small task.
+    fn record_call(&self, objects: &[(usize, bool)], cost: u64) -> bool {
+        let _ = (objects, cost);
+        false
+    }
+
     /// Records that the calling worker has pushed a task into heap `heap` of the shared queue
     /// ([`QueuePolicy::Ranked`](crate::QueuePolicy::Ranked)). Heaps are numbered from 0.
     fn record_push(&self, heap: usize) {

@@ -108,7 +108,7 @@ impl Builder {
             drained: SpinMutex::new(None),
             orphans: SpinMutex::new(Some(Vec::new())),
             run_queues: AtomicUsize::new(max),
-            awake: AtomicUsize::new(max),
+            awake: Padded(AtomicUsize::new(max)),
             searching: Padded(AtomicUsize::new(0)),
             has_orphans: AtomicBool::new(false),
             turn: AtomicUsize::new(0),

@@ -74,7 +74,7 @@ impl Worker {
     /// Wakes another worker if there are tasks in the injector, as this one is busy from now on.
     #[inline]
     pub(crate) fn wake_for_injected(&self) {
-        let all_are_awake = self.shared.awake.load(Relaxed) == self.shared.slots.len();
+        let all_are_awake = self.shared.awake.0.load(Relaxed) == self.shared.slots.len();
         if !all_are_awake && self.shared.has_injected_tasks() {
             self.shared.wake_for_tasks(self.index);
         }

@@ -109,7 +109,7 @@ impl Worker {
         self.trace.queued(1);
         // This task may take long, and the thread that pushed the next one may have seen this
         // worker idle and woken none.
-        if self.shared.awake.load(Relaxed) < self.shared.slots.len() && queue.has_tasks() {
+        if self.shared.awake.0.load(Relaxed) < self.shared.slots.len() && queue.has_tasks() {
             self.shared.wake_for_work(self.index);
         }
         Some(task)

@@ -167,7 +167,7 @@ impl RoundRobin {
         // Pairs with the fence in `Worker::fall_asleep`: either this worker sees that the other one
         // sleeps, or the other one sees the task before it does.
         fence(SeqCst);
-        if shared.awake.load(Relaxed) < shared.slots.len() {
+        if shared.awake.0.load(Relaxed) < shared.slots.len() {
             for entry in &self.entries {
                 if shared.slots[entry.target].asleep.0.load(Relaxed) {
                     shared.wake(entry.target);

@@ -155,8 +155,8 @@ pub struct RuntimeState {
     pub(crate) orphans: SpinMutex<Option<Vec<Retired>>>,
     /// Run queues that have not been dropped.
     pub(crate) run_queues: AtomicUsize,
-    /// Run queues that are not asleep.
-    pub(crate) awake: AtomicUsize,
+    /// Run queues that are not asleep. In a line of its own, as each sleep writes it.
+    pub(crate) awake: Padded<AtomicUsize>,
     /// Workers that search for work, asleep or not.
     pub(crate) searching: Padded<AtomicUsize>,
     /// `orphans` may have some.
@@ -262,7 +262,7 @@ impl RuntimeState {
     /// choice begins behind `worker`, which most often offers the work, and comes last.
     #[cold]
     pub(crate) fn wake_for_work(&self, worker: usize) {
-        if self.awake.load(Relaxed) == self.slots.len()
+        if self.awake.0.load(Relaxed) == self.slots.len()
             || self.slots.iter().any(|slot| slot.idle.load(Relaxed))
         {
             return;
@@ -364,7 +364,7 @@ impl RuntimeState {
 
     /// Wakes a worker to free orphans if all workers sleep.
     pub(crate) fn wake_for_garbage(&self, worker: usize) {
-        if !planted!("garbage-left-to-sleepers") && self.awake.load(SeqCst) == 0 {
+        if !planted!("garbage-left-to-sleepers") && self.awake.0.load(SeqCst) == 0 {
             self.wake(worker);
         }
     }

@@ -132,7 +132,7 @@ impl Worker {
         self.slot().asleep.0.store(true, SeqCst);
         // The last worker to fall asleep takes care of what the others have left, and of objects
         // that other threads have dropped meanwhile. SeqCst, with `RuntimeState::wake_for_garbage`.
-        let is_last = self.shared.awake.fetch_sub(1, SeqCst) == 1;
+        let is_last = self.shared.awake.0.fetch_sub(1, SeqCst) == 1;
         let has_orphans = is_last && self.shared.has_orphans.load(SeqCst);
         // SAFETY: only the holder of a run queue probes its inbox so.
         let has_inbox = !planted!("sleep-without-recheck") && unsafe { self.inbox().may_have_tasks() };
@@ -173,6 +173,6 @@ impl Worker {
     fn wake_up(&mut self) {
         self.trace.awake();
         self.slot().asleep.0.store(false, SeqCst);
-        self.shared.awake.fetch_add(1, SeqCst);
+        self.shared.awake.0.fetch_add(1, SeqCst);
     }
 }

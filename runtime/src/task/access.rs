@@ -131,11 +131,11 @@ macro_rules! single {
                 single_object::launch(request, self.object_access(), body, sink);
             }
 
-            fn call_in_place<F, R>(&self, shared: &Arc<RuntimeState>, body: F) -> InPlace<R, F>
+            fn call_in_place<F, R>(&self, shared: &Arc<RuntimeState>, cost: u16, body: F) -> InPlace<R, F>
             where
                 F: for<'v> FnOnce(Self::View<'v>) -> R,
             {
-                call::call_with_one::<<Self as Access>::Grant, F, R>(shared, self.object_access(), body)
+                call::call_with_one::<<Self as Access>::Grant, F, R>(shared, self.object_access(), cost, body)
             }
 
             fn limits(&self, limits: &mut Vec<Limit>) {
@@ -280,7 +280,7 @@ pub trait AccessSet {
         F: for<'v> FnOnce(Self::View<'v>, &mut Context) -> R + Send + 'static;
     /// Runs a body on the calling thread, unless it has to be a task.
     #[doc(hidden)]
-    fn call_in_place<F, R>(&self, shared: &Arc<RuntimeState>, body: F) -> InPlace<R, F>
+    fn call_in_place<F, R>(&self, shared: &Arc<RuntimeState>, cost: u16, body: F) -> InPlace<R, F>
     where
         F: for<'v> FnOnce(Self::View<'v>) -> R;
     /// Appends the limits of the objects.
@@ -299,7 +299,7 @@ impl AccessSet for () {
         unbound::launch(request, body, sink);
     }
 
-    fn call_in_place<F, R>(&self, _: &Arc<RuntimeState>, body: F) -> InPlace<R, F>
+    fn call_in_place<F, R>(&self, _: &Arc<RuntimeState>, _: u16, body: F) -> InPlace<R, F>
     where
         F: for<'v> FnOnce(()) -> R,
     {
@@ -361,12 +361,12 @@ macro_rules! tuples {
                 multi_object::launch::<($($name::Grant,)+), _, _, _, _>(request, list, body, sink);
             }
 
-            fn call_in_place<F, R>(&self, shared: &Arc<RuntimeState>, body: F) -> InPlace<R, F>
+            fn call_in_place<F, R>(&self, shared: &Arc<RuntimeState>, cost: u16, body: F) -> InPlace<R, F>
             where
                 F: for<'v> FnOnce(Self::View<'v>) -> R,
             {
                 let list = FixedList::new([$(self.$index.object_access()),+]);
-                call::call_in_place::<($($name::Grant,)+), F, R>(shared, &list, body)
+                call::call_in_place::<($($name::Grant,)+), F, R>(shared, &list, cost, body)
             }
 
             fn limits(&self, limits: &mut Vec<Limit>) {

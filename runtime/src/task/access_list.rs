@@ -268,12 +268,12 @@ macro_rules! lists {
                 multi_object::launch::<ListOf<A::Grant>, _, _, _, _>(request, list, body, sink);
             }
 
-            fn call_in_place<F, R>(&self, shared: &Arc<RuntimeState>, body: F) -> InPlace<R, F>
+            fn call_in_place<F, R>(&self, shared: &Arc<RuntimeState>, cost: u16, body: F) -> InPlace<R, F>
             where
                 F: for<'v> FnOnce(Self::View<'v>) -> R,
             {
                 let list = AccessList::new(self.iter().map(A::listed).collect());
-                call::call_in_place::<ListOf<A::Grant>, F, R>(shared, &list, body)
+                call::call_in_place::<ListOf<A::Grant>, F, R>(shared, &list, cost, body)
             }
 
             fn limits(&self, limits: &mut Vec<Limit>) {

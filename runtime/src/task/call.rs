@@ -22,6 +22,7 @@ use crate::object::{FreeWord, Header, Primitive};
 use crate::scheduler::{Context, Runtime, RuntimeState};
 use crate::sync::Backoff;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::any::type_name;
 use core::fmt;
 use core::future::Future;
@@ -88,7 +89,7 @@ impl<A: AccessSet> TaskBuilder<&Runtime, A> {
         let rt = request.spawner;
         let outcome = match rt.is_shutting_down() {
             true => InPlace::Busy(body),
-            false => access.call_in_place(rt.shared(), body),
+            false => access.call_in_place(rt.shared(), request.options.cost, body),
         };
         let outcome = match outcome {
             InPlace::Ran(outcome) => outcome.map_err(JoinError::panicked),
@@ -117,7 +118,9 @@ impl<A: AccessSet> TaskBuilder<&mut Context, A> {
     /// Objects, waiting and annotations are those of a [call](TaskBuilder::call) of a thread. The
     /// body gets no context, so it spawns nothing while it is inside. In a simulation, and with
     /// objects that have no latch, it always comes back: such a program is a chain of tasks. So it
-    /// does if an object is poisoned; the follow-up reports that.
+    /// does if an object is poisoned; the follow-up reports that. A simulation in virtual time can
+    /// [run it in place](crate::platform::Simulation::calls_in_place), and then the annotated cost
+    /// says how long it takes.
     ///
     /// ```
     /// use xtasking::{Context, Object, Plain, Runtime, primitive::SpinLatch};
@@ -166,7 +169,7 @@ impl<A: AccessSet> TaskBuilder<&mut Context, A> {
         F: for<'v> FnOnce(A::View<'v>) -> R,
     {
         let (request, access, _) = self.into_parts();
-        match access.call_in_place(request.spawner.worker.shared(), body) {
+        match access.call_in_place(request.spawner.worker.shared(), request.options.cost, body) {
             InPlace::Ran(outcome) => Ok(outcome.unwrap_or_else(|payload| throw(payload))),
             InPlace::Refused(_, body) | InPlace::Busy(body) => Err(body),
         }
@@ -225,7 +228,12 @@ pub enum InPlace<R, F> {
 }
 
 /// Runs a body on the calling thread, inside its objects.
-pub(super) fn call_in_place<G, F, R>(shared: &Arc<RuntimeState>, list: &G::List, body: F) -> InPlace<R, F>
+pub(super) fn call_in_place<G, F, R>(
+    shared: &Arc<RuntimeState>,
+    list: &G::List,
+    cost: u16,
+    body: F,
+) -> InPlace<R, F>
 where
     G: ObjectGrants,
     F: for<'v> FnOnce(G::View<'v>) -> R,
@@ -233,7 +241,7 @@ where
     let targets = list.targets();
     targets.iter().for_each(|target| target.check(shared));
     let is_task = |target: &ObjectAccess| target.runtime == 0 || target.reference.primitive().is_sequenced();
-    if shared.platform.is_simulated() || list.names_twice() || targets.iter().any(is_task) {
+    if list.names_twice() || targets.iter().any(is_task) || !may_be_in_place(shared, targets, cost) {
         return InPlace::Busy(body);
     }
     // SAFETY: the caller borrows the objects, none of which is a link.
@@ -264,6 +272,7 @@ where
 pub(super) fn call_with_one<G, F, R>(
     shared: &Arc<RuntimeState>,
     target: ObjectAccess,
+    cost: u16,
     body: F,
 ) -> InPlace<R, F>
 where
@@ -272,7 +281,7 @@ where
 {
     target.check(shared);
     let (reference, primitive) = (target.reference, target.reference.primitive());
-    if target.runtime == 0 || primitive.is_sequenced() || shared.platform.is_simulated() {
+    if target.runtime == 0 || primitive.is_sequenced() || !may_be_in_place(shared, &[target], cost) {
         return InPlace::Busy(body);
     }
     // SAFETY: the caller borrows the object, which is no link: it is alive, and of its class. It is
@@ -299,6 +308,20 @@ where
         leave(header, primitive, G::WRITE);
         InPlace::Ran(outcome)
     }
+}
+
+/// Returns true if a body may run in place, of this cost beyond one unit: always in real time.
+#[inline]
+fn may_be_in_place(shared: &RuntimeState, targets: &[ObjectAccess], cost: u16) -> bool {
+    !shared.platform.is_simulated() || may_in_virtual_time(shared, targets, cost)
+}
+
+#[cold]
+fn may_in_virtual_time(shared: &RuntimeState, targets: &[ObjectAccess], cost: u16) -> bool {
+    let Some(time) = shared.virtual_time() else { return false };
+    let object = |target: &ObjectAccess| (target.reference.address() as usize, target.write);
+    let objects: Vec<_> = targets.iter().map(object).collect();
+    time.record_call(&objects, 1 + u64::from(cost))
 }
 
 /// Enters all objects, which have latches, in address order. Returns false, inside none, if one is

@@ -1,9 +1,11 @@
 //! A simulation with costs: the clocks agree with a computation by hand.
 
 use crate::common::{Random, divide, lock, side_by_side};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use xtasking::platform::{Clocks, CoreTime, Costs, Platform, Simulation};
-use xtasking::{Priority, Runtime, primitive::Sequencing};
+use xtasking::primitive::{ReaderWriterLatch, Sequencing};
+use xtasking::{Priority, Runtime};
 
 /// Costs of different magnitudes, so that each sum reveals its parts. An idle core sees new tasks
 /// at once.
@@ -227,6 +229,43 @@ fn tasks_on_a_sequenced_object_do_not_overlap_in_virtual_time() {
         }
     }
     assert!(at_once > 0, "others do");
+}
+
+/// Each of `cores` tasks makes ten calls of cost 9 at an object. Returns the time of all, and how
+/// many calls came back.
+fn call_in_place(cores: usize, transfer: Option<u64>, write: bool) -> (u64, usize) {
+    let (simulation, clocks) = Simulation::with_costs(cores, 1, 1, COSTS);
+    let simulation = match transfer {
+        Some(transfer) => simulation.calls_in_place(transfer),
+        None => simulation,
+    };
+    let rt = Runtime::builder().platform(simulation).build().unwrap();
+    let object = rt.shared_reads(()).pin(ReaderWriterLatch).build();
+    let late = Arc::new(AtomicUsize::new(0));
+    for core in 0..cores {
+        let (object, late) = (object.clone(), late.clone());
+        rt.task(()).core(core as u16).spawn(move |(), cx| {
+            for _ in 0..10 {
+                let is_late = match write {
+                    true => cx.task(object.write()).cost(9).try_call(|_| ()).is_err(),
+                    false => cx.task(object.read()).cost(9).try_call(|_| ()).is_err(),
+                };
+                late.fetch_add(is_late.into(), Ordering::Relaxed);
+            }
+        });
+    }
+    drop(rt);
+    (clocks.makespan(), late.load(Ordering::Relaxed))
+}
+
+#[test]
+fn calls_in_virtual_time_wait_for_each_other_as_latches_say() {
+    let (rest, call) = (COSTS.task + COSTS.unit, 9 * COSTS.unit);
+    assert_eq!(call_in_place(1, Some(0), true), (rest + 10 * call, 0));
+    assert_eq!(call_in_place(4, Some(0), false), (rest + 10 * call, 0), "readers go side by side");
+    assert_eq!(call_in_place(4, Some(0), true), (rest + 40 * call, 0), "writers do not");
+    assert!(call_in_place(4, Some(1), false).0 > rest + 10 * call, "the latch moves between cores");
+    assert_eq!(call_in_place(4, None, true), (rest, 40), "without that, each call comes back");
 }
 
 #[test]

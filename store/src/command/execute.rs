@@ -38,7 +38,7 @@ pub(crate) fn execute(call: &mut Call<'_, '_>) -> Executed {
         Err(error) => {
             call.reply.truncate(before);
             call.reply.error(error.text());
-            call.server.statistics.count_error(call.session.id(), error.text());
+            call.server.statistics.count_error(call.session.lane, error.text());
             Executed { block: None, has_failed: true }
         }
     }

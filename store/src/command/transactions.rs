@@ -108,8 +108,8 @@ fn note_call(queued: &Call<'_, '_>, command: &'static Command, has_failed: bool,
     let counts = CommandCounts { calls: 1, failed: has_failed.into(), nanoseconds, rejected: 0 };
     let times = [Times { command: command.name, calls: 1, nanoseconds }];
     let keeps_times = queued.server.settings.number(Setting::LatencyTracking) != 0;
-    let (id, times) = (queued.session.id(), if keeps_times { &times[..] } else { &[] });
-    queued.server.statistics.count_all(id, [(command.name, counts)], times);
+    let (lane, times) = (queued.session.lane, if keeps_times { &times[..] } else { &[] });
+    queued.server.statistics.count_all(lane, [(command.name, counts)], times);
     note_time(queued.server, &queued.session.client, command, queued.args, queued.now(), nanoseconds);
 }
 
@@ -153,7 +153,7 @@ fn exec(call: &mut Call<'_, '_>) -> CommandResult {
             && !planted!("queued-rights-unchecked")
         {
             queued.reply.error(error.text());
-            queued.server.statistics.count_error(queued.session.id(), error.text());
+            queued.server.statistics.count_error(queued.session.lane, error.text());
             continue;
         }
         // Inside a transaction nothing waits.

@@ -1,7 +1,8 @@
 //! The requests of one session under way.
 
 use super::ahead::Ahead;
-use super::engine::Inner;
+use super::cost;
+use super::engine::{Inner, InnerHandle};
 use super::part::{EarlyReplies, SendEarly};
 use super::plan::{Request, Shards};
 use super::sweep::Sweep;
@@ -60,7 +61,7 @@ impl<F: FnOnce(Finished, &mut Context) + Send + 'static> Completion for F {
 
 /// Requests of a session that are under way.
 pub(super) struct Batch {
-    pub(super) inner: Arc<Inner>,
+    pub(super) inner: InnerHandle,
     pub(super) session: Box<Session>,
     pub(super) requests: Requests,
     /// The first request that is not done.
@@ -95,7 +96,7 @@ enum Turned {
 
 impl Batch {
     pub(super) fn new(
-        inner: Arc<Inner>,
+        inner: InnerHandle,
         mut session: Box<Session>,
         requests: Requests,
         then: Box<dyn Completion>,
@@ -128,7 +129,8 @@ impl Batch {
 
     /// Runs the next requests, as long as their shards are free. Returns the batch if all are done
     /// and the replies may be sent; else tasks go on with it.
-    pub(super) fn advance(self: Box<Self>, cx: &mut Context) -> Option<Box<Self>> {
+    pub(super) fn advance(mut self: Box<Self>, cx: &mut Context) -> Option<Box<Self>> {
+        self.session.lane = cx.worker();
         let inner = self.inner.clone();
         let mut turn = Turn::new(&inner, cx.worker());
         match self.take_turn(&inner, &mut turn, cx) {
@@ -220,7 +222,9 @@ impl Batch {
     pub(super) fn launch<S: Spawner>(mut self: Box<Self>, spawner: S) {
         let gives_way = std::mem::take(&mut self.gives_way);
         let priority = if gives_way { Priority::Low } else { Priority::Normal };
-        spawner.task(()).priority(priority).spawn(move |(), cx| {
+        let requests = (self.requests.len() - self.next).min(MOST_REQUESTS);
+        let task = spawner.task(()).priority(priority).cost(cost::of_requests(requests));
+        task.spawn(move |(), cx| {
             if let Some(batch) = self.advance(cx) {
                 batch.reply(cx);
             }
@@ -231,19 +235,29 @@ impl Batch {
     fn spawn_on(self: Box<Self>, command: Option<&'static Command>, shards: Shards, cx: &mut Context) {
         let inner = self.inner.clone();
         match *shards {
-            [(number, true)] => cx.task(inner.shards[number].write()).spawn(move |shard, cx| {
-                self.run_on(HeldShards::written(number, shard), command, cx);
-            }),
-            [(number, false)] => cx.task(inner.shards[number].read()).spawn(move |shard, cx| {
-                self.run_on(HeldShards::read(number, shard), command, cx);
-            }),
+            [(number, true)] => {
+                cx.task(inner.shards[number].write()).cost(cost::WRITE).spawn(move |shard, cx| {
+                    self.run_on(HeldShards::written(number, shard), command, cx);
+                })
+            }
+            [(number, false)] => {
+                cx.task(inner.shards[number].read()).cost(cost::READ).spawn(move |shard, cx| {
+                    self.run_on(HeldShards::read(number, shard), command, cx);
+                })
+            }
             _ => inner.spawn_on(cx, shards, move |held, cx| self.run_on(held, command, cx)),
         }
     }
 
     /// Runs the next request on the shards that this task holds. Another task goes on, as this one
     /// should not hold them longer.
-    fn run_on(self: Box<Self>, held: HeldShards<'_>, command: Option<&'static Command>, cx: &mut Context) {
+    fn run_on(
+        mut self: Box<Self>,
+        held: HeldShards<'_>,
+        command: Option<&'static Command>,
+        cx: &mut Context,
+    ) {
+        self.session.lane = cx.worker();
         let inner = self.inner.clone();
         let mut turn = Turn::new(&inner, cx.worker());
         let mut batch = Some(self);

@@ -26,6 +26,7 @@ pub(super) struct Parked {
 
 /// The parked batches. Their keys have lists of them too, in the shards.
 #[derive(Debug, Default)]
+#[repr(align(128))]
 pub(super) struct Blocked {
     waits: Mutex<Waits>,
     held: Mutex<HeldBatches>,

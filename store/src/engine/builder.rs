@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::blocked::Blocked;
-use super::engine::{Clock, EffectsHook, Inner};
+use super::engine::{Clock, Cycles, EffectsHook, Inner};
 use crate::acl::Acl;
 use crate::command::Effects;
 use crate::keyspace::{Layout, Shard, Versions};
@@ -15,7 +15,6 @@ use crate::server::{
 };
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use xtasking::Runtime;
@@ -29,7 +28,7 @@ const LONGEST_TURN: Duration = Duration::from_micros(500);
 /// An engine under construction; made by [`Engine::builder`].
 #[must_use = "an engine is made by `build`"]
 pub struct Builder {
-    shards: usize,
+    shards: Option<usize>,
     databases: usize,
     seed: Option<u64>,
     clock: Clock,
@@ -43,13 +42,18 @@ pub struct Builder {
     log: Option<LogSource>,
 }
 
+/// The shards of an engine by default, so that commands on ten keys of sixteen workers rarely meet.
+const SHARDS_PER_WORKER: usize = 256;
+const LEAST_SHARDS: usize = 1024;
+const MOST_SHARDS: usize = 1 << 16;
+
 /// Opens the log of an engine: replays it, and syncs as a function says.
 type LogSource = Box<dyn FnOnce(&Runtime, PolicySource, Replay<'_>) -> Result<Log, OpenError> + Send>;
 
 impl Default for Builder {
     fn default() -> Self {
         Self {
-            shards: 1024,
+            shards: None,
             databases: 16,
             seed: None,
             clock: Box::new(system_time),
@@ -72,10 +76,11 @@ fn system_time() -> u64 {
 }
 
 impl Builder {
-    /// Sets the number of shards, a power of two up to 131,072. Default: 1024. Commands on all keys
-    /// take a task on all shards; commands on keys of one shard wait for each other.
+    /// Sets the number of shards, a power of two up to 131,072. Default: 1024, or 256 for each
+    /// worker if that is more, as commands on keys of one shard wait for each other. Commands on
+    /// all keys take a task on all shards.
     pub fn shards(mut self, shards: usize) -> Self {
-        self.shards = shards;
+        self.shards = Some(shards);
         self
     }
 
@@ -195,7 +200,8 @@ impl Builder {
     /// If the number of shards is no power of two, or above 131,072.
     pub fn open(self, rt: &Runtime) -> Result<Engine, OpenError> {
         let seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one(0));
-        let layout = Layout::new(self.shards, seed);
+        let shards = self.shards.unwrap_or_else(|| default_shards(rt.workers()));
+        let layout = Layout::new(shards, seed);
         let settings = Settings::new(self.databases);
         for (name, value) in &self.settings {
             let set = settings.set(name, value);
@@ -243,9 +249,9 @@ impl Builder {
         server.require_password();
         server.make_users(&self.users).map_err(OpenError::Users)?;
         let engine = Engine {
-            inner: Arc::new(Inner {
+            inner: Arc::new(Arc::new(Inner {
                 runtime: rt.handle(),
-                shards: (0..self.shards).map(shard).collect(),
+                shards: (0..shards).map(shard).collect(),
                 layout,
                 versions: Versions::default(),
                 server,
@@ -254,10 +260,8 @@ impl Builder {
                 on_effects: self.on_effects,
                 seed,
                 turn_time: (!rt.is_simulated()).then_some(LONGEST_TURN),
-                next_session: AtomicU64::new(1),
-                next_expiry: AtomicUsize::new(0),
-                is_evicting: AtomicBool::new(false),
-            }),
+                cycles: Cycles::default(),
+            })),
         };
         engine.inner.apply_memory_settings();
         if let Some(open) = self.log {
@@ -284,6 +288,12 @@ impl Builder {
         }
         Ok(engine)
     }
+}
+
+/// The number of shards for a number of workers.
+fn default_shards(workers: usize) -> usize {
+    let shards = (workers * SHARDS_PER_WORKER).max(LEAST_SHARDS).next_power_of_two();
+    shards.min(MOST_SHARDS)
 }
 
 /// Forty hexadecimal digits that do not tell the seed of the hash function.

@@ -99,14 +99,14 @@ impl Calls {
     }
 
     /// Adds the counts to the server's, and the times if `keeps_times`.
-    pub(super) fn flush(&mut self, statistics: &Statistics, session: u64, keeps_times: bool) {
+    pub(super) fn flush(&mut self, statistics: &Statistics, worker: usize, keeps_times: bool) {
         if !self.by_name.is_empty() {
             let counts = self.by_name.drain(..).map(|tally| (tally.name, tally.counts));
-            statistics.count_all(session, counts, if keeps_times { &self.times } else { &[] });
+            statistics.count_all(worker, counts, if keeps_times { &self.times } else { &[] });
             self.times.clear();
         }
-        statistics.count_keys(session, std::mem::take(&mut self.keys));
-        statistics.count_changes(std::mem::take(&mut self.changes));
+        statistics.count_keys(worker, std::mem::take(&mut self.keys));
+        statistics.count_changes(worker, std::mem::take(&mut self.changes));
     }
 }
 

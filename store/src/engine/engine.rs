@@ -2,6 +2,7 @@
 
 use super::batch::{Batch, Completion, Finished};
 use super::blocked::Blocked;
+use super::cost;
 use super::plan::Shards;
 use super::serve::serve_later;
 use super::{Builder, Client};
@@ -25,6 +26,9 @@ pub(super) type Clock = Box<dyn Fn() -> u64 + Send + Sync>;
 
 /// Runs requests on a keyspace. A clone is another handle to the same.
 ///
+/// Tasks count the uses of the handle that their requests came by. If each connection has a clone
+/// of its own, workers do not contend for that count.
+///
 /// ```
 /// use xtasking::Runtime;
 /// use xtasking_store::{Engine, resp::Requests};
@@ -40,10 +44,13 @@ pub(super) type Clock = Box<dyn Fn() -> u64 + Send + Sync>;
 /// assert_eq!(replies.join()?, b"+OK\r\n:5\r\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone)]
 pub struct Engine {
-    pub(super) inner: Arc<Inner>,
+    pub(super) inner: InnerHandle,
 }
+
+/// What the tasks of one handle hold: a clone counts at the handle, not at what all handles share.
+/// Else each turn of each worker would write the one count of all.
+pub(super) type InnerHandle = Arc<Arc<Inner>>;
 
 /// What the handles of an engine share.
 pub(super) struct Inner {
@@ -58,11 +65,28 @@ pub(super) struct Inner {
     pub(super) seed: u64,
     /// After which time a session lets others have their turn; `None` in a simulation.
     pub(super) turn_time: Option<Duration>,
+    pub(super) cycles: Cycles,
+}
+
+/// Words that change while the engine runs, apart from those that each request reads.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(super) struct Cycles {
     pub(super) next_session: AtomicU64,
     /// The shard at which the next cycle of expiry begins.
     pub(super) next_expiry: AtomicUsize,
     /// True while a task of the timer evicts keys.
     pub(super) is_evicting: AtomicBool,
+}
+
+impl Default for Cycles {
+    fn default() -> Self {
+        Self {
+            next_session: AtomicU64::new(1),
+            next_expiry: AtomicUsize::new(0),
+            is_evicting: AtomicBool::new(false),
+        }
+    }
 }
 
 /// The entries of each database and shard that one cycle of expiry looks at.
@@ -77,13 +101,19 @@ impl Engine {
     /// Opens a session for a client at this address, and lists it among the clients.
     pub fn session(&self, address: &str) -> Box<Session> {
         // Relaxed: only the number has to be one of its own.
-        let id = self.inner.next_session.fetch_add(1, Ordering::Relaxed);
+        let id = self.inner.cycles.next_session.fetch_add(1, Ordering::Relaxed);
         let now = self.inner.now();
         let server = &self.inner.server;
         let client = server.clients.open(id, address, server.acl.default_account().name(), now);
         let seed = self.inner.seed ^ id.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         server.statistics.count_connection();
         Box::new(Session::new(client, &server.acl, seed))
+    }
+
+    /// Returns the same handle once more, for what belongs to the same connection.
+    #[cfg(feature = "net")]
+    pub(crate) fn share(&self) -> Self {
+        Self { inner: self.inner.clone() }
     }
 
     /// Opens a session for a thread that waits for its replies.
@@ -178,7 +208,7 @@ impl Engine {
         let shards = self.inner.shards.len();
         let count = shards.div_ceil(10);
         // Relaxed: the cycles need not agree on more than the number.
-        let first = self.inner.next_expiry.fetch_add(count, Ordering::Relaxed);
+        let first = self.inner.cycles.next_expiry.fetch_add(count, Ordering::Relaxed);
         for number in (0..count).map(|offset| (first + offset) % shards) {
             let inner = self.inner.clone();
             spawner.task(self.inner.shards[number].write()).spawn(move |shard, cx| {
@@ -221,7 +251,7 @@ impl Inner {
         keys.remove_some_expired(ENTRIES_OF_CYCLE);
         let mut effects = self.effects();
         let expired = keys.take_expired();
-        self.server.statistics.count_keys(number as u64, keys.take_counts());
+        self.server.statistics.count_keys(cx.worker(), keys.take_counts());
         for expired in expired {
             effects.note_expired(expired.database, &expired.key);
         }
@@ -240,7 +270,8 @@ impl Inner {
         S: Spawner,
         F: FnOnce(HeldShards<'_>, &mut Context) + Send + 'static,
     {
-        spawner.task(self.accesses(&shards)).priority(Priority::Normal).spawn(move |views, cx| {
+        let task = spawner.task(self.accesses(&shards)).priority(Priority::Normal);
+        task.cost(cost::of_shards(&shards)).spawn(move |views, cx| {
             body(HeldShards::of(&shards, views), cx);
         });
     }
@@ -275,6 +306,12 @@ impl Inner {
         if let Some(follow) = &self.on_effects {
             follow(effects);
         }
+    }
+}
+
+impl Clone for Engine {
+    fn clone(&self) -> Self {
+        Self { inner: Arc::new(Arc::clone(&self.inner)) }
     }
 }
 

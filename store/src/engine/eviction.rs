@@ -155,7 +155,7 @@ impl Inner {
     /// Spawns a task that evicts keys. Returns false if the one before it has not ended.
     pub(super) fn begin_to_evict<S: Spawner>(self: &Arc<Self>, spawner: S) -> bool {
         // Relaxed, as below: only their number matters.
-        if self.is_evicting.swap(true, Ordering::Relaxed) {
+        if self.cycles.is_evicting.swap(true, Ordering::Relaxed) {
             return false;
         }
         let inner = self.clone();
@@ -170,7 +170,7 @@ impl Inner {
                 let inner = self.clone();
                 self.go_on_after(sweep, move |sweep, cx| inner.evict_until_room(sweep, cx), cx);
             }
-            Room::Made | Room::Lacking => self.is_evicting.store(false, Ordering::Relaxed),
+            Room::Made | Room::Lacking => self.cycles.is_evicting.store(false, Ordering::Relaxed),
         }
     }
 

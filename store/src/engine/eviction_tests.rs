@@ -32,7 +32,7 @@ impl Store {
     }
 
     fn inner(&self) -> Arc<Inner> {
-        self.engine.inner.clone()
+        Arc::clone(&*self.engine.inner)
     }
 
     /// Calls a function in a task that holds a shard.

@@ -10,6 +10,7 @@
 //! | `ahead` | the next requests, looked at before they run |
 //! | `run` | what it does while it holds shards: one request |
 //! | `calls` | counts of what it has done |
+//! | `cost` | the costs of tasks |
 //! | `part` | replies that are sent while a request waits |
 //! | `timing` | how long requests take |
 //! | `blocked` | sessions that wait for keys |
@@ -47,6 +48,7 @@ mod blocked;
 mod builder;
 mod calls;
 mod client;
+mod cost;
 mod durable;
 #[expect(clippy::module_inception, reason = "the type of this name")]
 mod engine;

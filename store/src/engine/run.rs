@@ -75,10 +75,10 @@ impl<'v> Body<'v> {
         Some(batch)
     }
 
-    fn count_refusal(&self, session: u64, args: Args<'_>) {
+    fn count_refusal(&self, args: Args<'_>) {
         let Some(command) = find_named(args) else { return };
         let counts = CommandCounts { rejected: 1, ..CommandCounts::default() };
-        self.inner.server.statistics.count(session, command.name, counts);
+        self.inner.server.statistics.count(self.turn.worker, command.name, counts);
     }
 
     /// Runs, queues or refuses the next request of a batch. Its command was found, unless it is
@@ -121,9 +121,9 @@ impl<'v> Body<'v> {
                 if let Some(transaction) = &mut session.transaction {
                     transaction.is_aborted = true;
                 }
-                self.count_refusal(session.id(), args);
+                self.count_refusal(args);
                 reply.error(error.text());
-                self.inner.server.statistics.count_error(session.id(), error.text());
+                self.inner.server.statistics.count_error(self.turn.worker, error.text());
                 None
             }
             Ok(command) if !runs_now(command, session) => {

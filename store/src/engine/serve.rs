@@ -117,7 +117,7 @@ fn serve(body: &mut Body<'_>, parked: Parked, key: &[u8]) {
         && !planted!("served-rights-unchecked")
     {
         reply.error(error.text());
-        server.statistics.count_error(session.id(), error.text());
+        server.statistics.count_error(session.lane, error.text());
         body.turn.end_waited(body.inner, &batch, command);
         body.let_served_go(Parked { batch, block, ticket, database }, before);
         return;
@@ -180,8 +180,8 @@ impl Body<'_> {
         show(&self.inner.server, &batch.session, command, args, self.turn.now);
         self.turn.end_waited(self.inner, batch, command);
         if how == Unblock::Error {
-            let (statistics, id) = (&self.inner.server.statistics, batch.session.id());
-            statistics.count_error(id, UNBLOCKED);
+            let statistics = &self.inner.server.statistics;
+            statistics.count_error(batch.session.lane, UNBLOCKED);
             self.count_failure(batch, command);
         }
     }
@@ -189,7 +189,7 @@ impl Body<'_> {
     /// Counts that a command has failed which had waited: its call was counted before.
     fn count_failure(&self, batch: &Batch, command: &Command) {
         let counts = CommandCounts { failed: 1, ..CommandCounts::default() };
-        self.inner.server.statistics.count(batch.session.id(), command.name, counts);
+        self.inner.server.statistics.count(batch.session.lane, command.name, counts);
     }
 
     /// Takes a batch off the lists of its keys. It goes on, after the reply that starts at

@@ -96,7 +96,7 @@ impl Engine {
     /// Begins a snapshot if one is due by the setting `save`, or a base of the log if that has
     /// grown much. A timer is to call it.
     pub fn save_if_due<S: Spawner>(&self, spawner: S) {
-        let Inner { server, .. } = &*self.inner;
+        let Inner { server, .. } = &**self.inner;
         let points = server.settings.text(Setting::Save);
         let (changes, now) = (server.statistics.changes(), self.now());
         let kind = if server.persistence.is_due(&points, changes, now) {

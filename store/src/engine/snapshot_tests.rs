@@ -229,7 +229,7 @@ fn visitors_wait_when_much_is_to_be_written() {
     let engine = large(&rt, 40_000);
     let (output, receiver) = SnapshotOutput::new();
     let output = Arc::new(output);
-    let (inner, own) = (engine.inner.clone(), output.clone());
+    let (inner, own) = (Arc::clone(&*engine.inner), output.clone());
     rt.task(())
         .submit(move |(), _| {
             let version = inner.versions.begin(own.clone());
@@ -279,7 +279,7 @@ fn requests_come_before_the_parts_of_a_snapshot() {
     let (promise, saved) = rt.promise();
     rt.task(()).spawn(move |(), cx| {
         let version = own.inner.versions.begin(begun.clone());
-        Visit::begin(own.inner.clone(), begun.clone(), version);
+        Visit::begin(Arc::clone(&*own.inner), begun.clone(), version);
         run_beside(own, begun, 40, promise, cx);
     });
     let saved = saved.join().unwrap();

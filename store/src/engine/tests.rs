@@ -8,6 +8,7 @@ use crate::resp::Requests;
 use crate::server::Unblock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use xtasking::platform::Simulation;
 use xtasking::{Context, Handle, Runtime};
 use xtasking_testing::{Setting, eventually, on_each, silence_tasks};
 
@@ -622,4 +623,24 @@ fn a_session_stays_blocked_while_others_are_served() {
         is_over.store(true, Ordering::SeqCst);
         watcher.join().unwrap();
     });
+}
+
+#[test]
+fn many_workers_have_more_shards() {
+    for (workers, shards) in [(1, 1024), (4, 1024), (16, 4096)] {
+        let rt = Runtime::builder().platform(Simulation::new(workers, 1)).build().unwrap();
+        let engine = Engine::builder().databases(1).build(&rt);
+        assert_eq!(engine.inner.shards.len(), shards, "{workers} workers");
+    }
+}
+
+/// Requests by one handle do not write the count of another.
+#[test]
+fn each_handle_counts_its_own_uses() {
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    let engine = Engine::builder().shards(1).build(&rt);
+    let other = engine.clone();
+    let uses = (Arc::strong_count(&engine.inner), Arc::strong_count(&other.inner));
+    assert_eq!(uses, (1, 1));
+    assert!(Arc::ptr_eq(&*engine.inner, &*other.inner), "it is the same engine");
 }

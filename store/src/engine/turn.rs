@@ -3,6 +3,7 @@
 use super::ahead::{Hashed, Known};
 use super::batch::Batch;
 use super::calls::Calls;
+use super::cost;
 use super::engine::Inner;
 use super::plan::{Place, Request, runs_now};
 use super::run::Body;
@@ -122,14 +123,15 @@ impl Turn {
                 if writes {
                     let run =
                         |shard: &mut _| self.run(inner, HeldShards::written(number, shard), command, batch);
-                    cx.task(shard.write()).try_call(run).is_ok()
+                    cx.task(shard.write()).cost(cost::WRITE).try_call(run).is_ok()
                 } else {
                     let run = |shard: &_| self.run(inner, HeldShards::read(number, shard), command, batch);
-                    cx.task(shard.read()).try_call(run).is_ok()
+                    cx.task(shard.read()).cost(cost::READ).try_call(run).is_ok()
                 }
             }
             Place::Shards(shards) => cx
                 .task(inner.accesses(shards))
+                .cost(cost::of_shards(shards))
                 .try_call(|views| self.run(inner, HeldShards::of(shards, views), command, batch))
                 .is_ok(),
         }
@@ -160,7 +162,7 @@ impl Turn {
         }
         self.begin_request(command);
         let (args, before, clock, now) = (requests.args(*next), reply.len(), self.clock, self.now);
-        let shard = cx.task(inner.shards[shard].read());
+        let shard = cx.task(inner.shards[shard].read()).cost(cost::READ);
         let outcome = shard.try_call(|shard| {
             dependence.see(shard.last_epoch());
             let entry = shard.get(session.database, hash, args.at(1), clock, now);
@@ -174,7 +176,7 @@ impl Turn {
         if let Err(error) = outcome {
             reply.truncate(before);
             reply.error(error.text());
-            inner.server.statistics.count_error(session.id(), error.text());
+            inner.server.statistics.count_error(session.lane, error.text());
         }
         self.end_read(inner, session, command, args, reply.len() - before);
         true
@@ -300,7 +302,7 @@ impl Turn {
     /// Tells the server what was done for no session in particular.
     pub(super) fn count(&mut self, inner: &Inner) {
         self.measure();
-        self.calls.flush(&inner.server.statistics, self.worker as u64, Self::keeps_times(inner));
+        self.calls.flush(&inner.server.statistics, self.worker, Self::keeps_times(inner));
     }
 
     /// Tells the server what the session has called, and other sessions what it has become.
@@ -308,7 +310,7 @@ impl Turn {
         let Some(last_command) = self.last_command.take() else { return };
         self.end_turn(inner, batch);
         let session = &batch.session;
-        self.calls.flush(&inner.server.statistics, session.id(), Self::keeps_times(inner));
+        self.calls.flush(&inner.server.statistics, self.worker, Self::keeps_times(inner));
         session.publish(last_command, self.now);
     }
 }

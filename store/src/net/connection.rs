@@ -13,7 +13,7 @@ use xtasking::events::net::TcpStream;
 use xtasking::events::net::UnixStream;
 use xtasking::events::{Buffered, Event, Filled, Handled, Ready, Registered, Source};
 use xtasking::platform::SimulatedStream;
-use xtasking::{Context, Object, Plain, Priority, RuntimeHandle};
+use xtasking::{Context, Object, Plain, Priority};
 
 /// A stream of bytes to a client.
 pub(super) trait Socket: Source + Read + Write + Send + 'static {
@@ -181,8 +181,8 @@ impl<S: Socket> Connection<S> {
             ..ClientMemory::default()
         };
         self.under_way = requests.memory();
-        let (runtime, connection) = (cx.handle(), Some(this.clone()));
-        let way_back = WayBack { runtime, connection, error: error.clone(), parts: 0 };
+        let (engine, connection) = (self.engine.share(), Some(this.clone()));
+        let way_back = WayBack { engine, connection, error: error.clone(), parts: 0 };
         let Some(finished) = self.engine.run(cx, session, requests, way_back) else { return false };
         self.take_back(finished, error, cx);
         self.session.is_some() && !self.is_ending
@@ -344,7 +344,7 @@ impl<S: Socket> Connection<S> {
 /// The way of a session back to its connection. If the session is lost, as its task found no
 /// memory, the connection is closed.
 struct WayBack<S: Socket> {
-    runtime: RuntimeHandle,
+    engine: Engine,
     /// `None` once the session is on its way.
     connection: Option<Object<Plain<Connection<S>>>>,
     /// What was wrong with the bytes after the requests.
@@ -384,9 +384,9 @@ impl<S: Socket> Completion for WayBack<S> {
 impl<S: Socket> Drop for WayBack<S> {
     fn drop(&mut self) {
         if let Some(connection) = self.connection.take()
-            && !self.runtime.is_shutting_down()
+            && !self.engine.runtime().is_shutting_down()
         {
-            self.runtime.task(connection.write()).spawn(Connection::close_without_session);
+            self.engine.runtime().task(connection.write()).spawn(Connection::close_without_session);
         }
     }
 }

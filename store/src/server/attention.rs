@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Conditions that concern each request.
 #[derive(Debug, Default)]
+#[repr(align(128))]
 pub(crate) struct Attention(AtomicU32);
 
 /// One of these conditions.

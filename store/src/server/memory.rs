@@ -24,6 +24,16 @@ pub struct Memory {
     excess: AtomicI64,
     /// True once all shards are counted, or are about to be.
     is_counted: AtomicBool,
+    counts: MemoryCounts,
+    source: MemorySource,
+    /// The memory of the process when the store began.
+    at_start: u64,
+}
+
+/// What changes more often than the limit, which each task reads.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct MemoryCounts {
     /// Bytes in buffers of clients, of those that are large.
     buffers: AtomicI64,
     /// The number of large values and tables that were removed and are not freed yet, and their
@@ -31,9 +41,6 @@ pub struct Memory {
     garbage: (AtomicI64, AtomicI64),
     evicted: AtomicU64,
     peak: AtomicU64,
-    source: MemorySource,
-    /// The memory of the process when the store began.
-    at_start: u64,
 }
 
 #[derive(Debug, Default)]
@@ -76,10 +83,7 @@ impl Memory {
             limit: AtomicI64::new(0),
             excess: AtomicI64::new(0),
             is_counted: AtomicBool::new(false),
-            buffers: AtomicI64::new(0),
-            garbage: (AtomicI64::new(0), AtomicI64::new(0)),
-            evicted: AtomicU64::new(0),
-            peak: AtomicU64::new(0),
+            counts: MemoryCounts::default(),
             at_start: source().unwrap_or(0),
             source,
         }
@@ -97,23 +101,23 @@ impl Memory {
     /// Adds to the bytes in buffers of clients.
     #[cfg(feature = "net")]
     pub(crate) fn add_buffers(&self, bytes: i64) {
-        self.buffers.fetch_add(bytes, Ordering::Relaxed);
+        self.counts.buffers.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Returns the bytes in large buffers of clients.
     pub fn buffers(&self) -> u64 {
-        self.buffers.load(Ordering::Relaxed).max(0) as u64
+        self.counts.buffers.load(Ordering::Relaxed).max(0) as u64
     }
 
     /// Notes that large values or tables were removed, or freed if the numbers are negative.
     pub(crate) fn add_garbage(&self, count: i64, bytes: i64) {
-        self.garbage.0.fetch_add(count, Ordering::Relaxed);
-        self.garbage.1.fetch_add(bytes, Ordering::Relaxed);
+        self.counts.garbage.0.fetch_add(count, Ordering::Relaxed);
+        self.counts.garbage.1.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Returns how many large values and tables were removed and are not freed yet.
     pub fn unfreed(&self) -> u64 {
-        self.garbage.0.load(Ordering::Relaxed).max(0) as u64
+        self.counts.garbage.0.load(Ordering::Relaxed).max(0) as u64
     }
 
     /// Returns the bytes of keys and values; 0 until there is a limit for the first time.
@@ -157,21 +161,21 @@ impl Memory {
     /// Returns the most memory that was found in use.
     pub fn peak(&self) -> u64 {
         let used = self.used();
-        self.peak.fetch_max(used, Ordering::Relaxed).max(used)
+        self.counts.peak.fetch_max(used, Ordering::Relaxed).max(used)
     }
 
     /// Returns the number of evicted keys.
     pub fn evicted(&self) -> u64 {
-        self.evicted.load(Ordering::Relaxed)
+        self.counts.evicted.load(Ordering::Relaxed)
     }
 
     pub(crate) fn count_evicted(&self) {
-        self.evicted.fetch_add(1, Ordering::Relaxed);
+        self.counts.evicted.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn reset_statistics(&self) {
-        self.evicted.store(0, Ordering::Relaxed);
-        self.peak.store(0, Ordering::Relaxed);
+        self.counts.evicted.store(0, Ordering::Relaxed);
+        self.counts.peak.store(0, Ordering::Relaxed);
     }
 
     /// Returns by how many bytes keys may grow; negative if too much is used.
@@ -211,8 +215,8 @@ impl Memory {
     pub(crate) fn measure(&self, known: KnownMemory) {
         let (counted, resident) = (self.sum().max(0), self.resident());
         let beyond = resident.map_or(0, |bytes| {
-            let others = self.buffers.load(Ordering::Relaxed)
-                + self.garbage.1.load(Ordering::Relaxed)
+            let others = self.counts.buffers.load(Ordering::Relaxed)
+                + self.counts.garbage.1.load(Ordering::Relaxed)
                 + ALLOWANCE
                 + CLIENT_ALLOWANCE * known.clients as i64
                 + known.log_backlog as i64
@@ -293,7 +297,7 @@ mod tests {
         assert_eq!(measure(1052, KnownMemory { clients: 160, ..KnownMemory::default() }), 10);
         assert_eq!(measure(1052, KnownMemory { log_backlog: 20 << 20, ..KnownMemory::default() }), 0);
         assert_eq!(measure(1052, KnownMemory { is_saving: true, ..KnownMemory::default() }), 0);
-        memory.buffers.store(500 * MIB, Ordering::Relaxed);
+        memory.counts.buffers.store(500 * MIB, Ordering::Relaxed);
         assert_eq!(measure(1532, KnownMemory::default()), 0);
         // Evicting more would not make the process smaller.
         assert_eq!(measure(100_000, KnownMemory::default()), 400);

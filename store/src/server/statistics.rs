@@ -6,12 +6,11 @@ use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Counters of the whole server. Sessions use different ones of them, so that they do not contend.
-#[derive(Debug, Default)]
+/// Counters of the whole server. Workers use different ones of them, so that they do not contend.
+#[derive(Debug)]
 pub struct Statistics {
     lanes: [CounterLane; LANES],
     connections: AtomicU64,
-    changes: AtomicU64,
 }
 
 /// A part of the counters, in cache lines of its own.
@@ -26,6 +25,7 @@ struct CounterLane {
     hits: AtomicU64,
     misses: AtomicU64,
     expired: AtomicU64,
+    changes: AtomicU64,
 }
 
 /// What is known of a command.
@@ -37,7 +37,8 @@ struct CommandEntry {
     times: Option<Histogram<u64>>,
 }
 
-const LANES: usize = 16;
+/// More workers than these share some.
+const LANES: usize = 64;
 
 /// The longest time of a histogram in nanoseconds: a second, as in Redis.
 const LONGEST_TIME: u64 = 1_000_000_000;
@@ -117,24 +118,30 @@ impl CommandEntry {
     }
 }
 
+impl Default for Statistics {
+    fn default() -> Self {
+        Self { lanes: std::array::from_fn(|_| CounterLane::default()), connections: AtomicU64::new(0) }
+    }
+}
+
 impl Statistics {
-    fn lane(&self, session: u64) -> &CounterLane {
-        &self.lanes[session as usize % LANES]
+    fn lane(&self, worker: usize) -> &CounterLane {
+        &self.lanes[worker % LANES]
     }
 
     /// Adds to the counts of a command.
-    pub(crate) fn count(&self, session: u64, command: &'static str, counts: CommandCounts) {
-        self.count_all(session, [(command, counts)], &[]);
+    pub(crate) fn count(&self, worker: usize, command: &'static str, counts: CommandCounts) {
+        self.count_all(worker, [(command, counts)], &[]);
     }
 
     /// Adds to the counts of commands, and to their histograms.
     pub(crate) fn count_all(
         &self,
-        session: u64,
+        worker: usize,
         counts: impl IntoIterator<Item = (&'static str, CommandCounts)>,
         times: &[Times],
     ) {
-        let mut commands = lock(&self.lane(session).commands);
+        let mut commands = lock(&self.lane(worker).commands);
         for (name, counts) in counts {
             entry(&mut commands, name).counts += counts;
         }
@@ -145,14 +152,14 @@ impl Statistics {
 
     /// Counts an error reply by its code, which is the first word.
     #[cold]
-    pub(crate) fn count_error(&self, session: u64, text: &[u8]) {
+    pub(crate) fn count_error(&self, worker: usize, text: &[u8]) {
         let code = text.split(|byte| *byte == b' ').next().unwrap_or_default();
-        *lock(&self.lane(session).errors).entry(code.into()).or_default() += 1;
+        *lock(&self.lane(worker).errors).entry(code.into()).or_default() += 1;
     }
 
     /// Adds to the counts of what happened to keys.
-    pub(crate) fn count_keys(&self, session: u64, counts: KeyCounts) {
-        let lane = self.lane(session);
+    pub(crate) fn count_keys(&self, worker: usize, counts: KeyCounts) {
+        let lane = self.lane(worker);
         let KeyCounts { hits, misses, expired } = counts;
         for (counter, count) in [(&lane.hits, hits), (&lane.misses, misses), (&lane.expired, expired)] {
             if count > 0 {
@@ -176,9 +183,9 @@ impl Statistics {
         self.connections.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn count_changes(&self, changes: u64) {
+    pub(crate) fn count_changes(&self, worker: usize, changes: u64) {
         if changes > 0 {
-            self.changes.fetch_add(changes, Ordering::Relaxed);
+            self.lane(worker).changes.fetch_add(changes, Ordering::Relaxed);
         }
     }
 
@@ -189,7 +196,7 @@ impl Statistics {
 
     /// Returns the number of changes of keys.
     pub fn changes(&self) -> u64 {
-        self.changes.load(Ordering::Relaxed)
+        self.lanes.iter().map(|lane| lane.changes.load(Ordering::Relaxed)).sum()
     }
 
     /// Returns the counts of the commands that were called, by name.

@@ -19,6 +19,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Session {
     id: u64,
+    /// The counters that it uses: those of the worker that runs its requests.
+    pub(crate) lane: usize,
     /// The database that it has selected.
     pub database: usize,
     /// The version of the protocol that it speaks.
@@ -98,6 +100,7 @@ impl Session {
     pub(crate) fn new(client: Arc<ClientInfo>, acl: &Acl, random: u64) -> Self {
         Self {
             id: client.id(),
+            lane: 0,
             database: 0,
             protocol: Protocol::Two,
             is_authenticated: acl.is_open(),

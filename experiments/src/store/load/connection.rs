@@ -117,23 +117,41 @@ impl Connection {
         oracle: &mut Oracle,
         answered: &mut impl FnMut(u64),
     ) -> Result<(), Wrong> {
-        while let Some(&part) = self.parts.front() {
-            let Some(bytes) = dialect.check(part, oracle, &self.input[self.start..self.end])? else {
-                return Ok(());
-            };
-            self.start += bytes;
-            self.parts.pop_front();
-            match part {
-                Part::Write(write) => oracle.acknowledge(write),
-                Part::Insert(record) => oracle.inserted(record),
-                Part::Answered { due } => answered(due),
-                Part::Count(_) | Part::Value { .. } | Part::End | Part::Stored => {}
-            }
+        let bytes = &self.input[self.start..self.end];
+        self.start += check_replies(&mut self.parts, bytes, dialect, oracle, answered)?;
+        Ok(())
+    }
+}
+
+/// Checks the replies that have come, and takes their parts. Returns the number of their bytes.
+///
+/// # Errors
+///
+/// If another reply has come, or more than were asked for.
+pub(super) fn check_replies(
+    parts: &mut VecDeque<Part>,
+    bytes: &[u8],
+    dialect: &Dialect,
+    oracle: &mut Oracle,
+    answered: &mut impl FnMut(u64),
+) -> Result<usize, Wrong> {
+    let mut checked = 0;
+    while let Some(&part) = parts.front() {
+        let Some(length) = dialect.check(part, oracle, &bytes[checked..])? else {
+            return Ok(checked);
+        };
+        checked += length;
+        parts.pop_front();
+        match part {
+            Part::Write(write) => oracle.acknowledge(write),
+            Part::Insert(record) => oracle.inserted(record),
+            Part::Answered { due } => answered(due),
+            Part::Count(_) | Part::Value { .. } | Part::End | Part::Stored | Part::Queued => {}
         }
-        match &self.input[self.start..self.end] {
-            [] => Ok(()),
-            more => Err(Wrong::new(format!("after all replies there is \"{}\"", start(more)))),
-        }
+    }
+    match &bytes[checked..] {
+        [] => Ok(checked),
+        more => Err(Wrong::new(format!("after all replies there is \"{}\"", start(more)))),
     }
 }
 

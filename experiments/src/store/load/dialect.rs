@@ -27,6 +27,8 @@ pub(super) enum Part {
     End,
     /// That something was stored.
     Stored,
+    /// That a request waits for the end of a transaction.
+    Queued,
     /// No bytes: a write is acknowledged.
     Write(Write),
     /// No bytes: a record was added.
@@ -98,6 +100,13 @@ impl Dialect {
         writes.iter().for_each(|write| self.pair(write.record, write.version, values, out));
     }
 
+    /// Appends a transaction of Redis' protocol that does several writes, a request each.
+    pub fn transaction(&self, writes: &[Write], values: Values, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"*1\r\n$5\r\nMULTI\r\n");
+        writes.iter().for_each(|write| self.write(write.record, write.version, values, out));
+        out.extend_from_slice(b"*1\r\n$4\r\nEXEC\r\n");
+    }
+
     /// Appends a key and its value as arguments of Redis' protocol.
     fn pair(&self, record: u64, version: u32, values: Values, out: &mut Vec<u8>) {
         argument(record, out);
@@ -129,6 +138,7 @@ impl Dialect {
             Part::End => literal(bytes, 0, b"END\r\n"),
             Part::Stored if self.protocol == Protocol::Resp => literal(bytes, 0, b"+OK\r\n"),
             Part::Stored => literal(bytes, 0, b"STORED\r\n"),
+            Part::Queued => literal(bytes, 0, b"+QUEUED\r\n"),
             Part::Count(values) => literal(bytes, 0, format!("*{values}\r\n").as_bytes()),
             Part::Value { record, floor } => {
                 let header = match self.protocol {
@@ -226,6 +236,7 @@ mod tests {
             (Protocol::Resp, part, format!("$8\r\n{value}\r\n")),
             (Protocol::Resp, Part::Stored, "+OK\r\n".to_string()),
             (Protocol::Resp, Part::Count(12), "*12\r\n".to_string()),
+            (Protocol::Resp, Part::Queued, "+QUEUED\r\n".to_string()),
             (Protocol::Memcached, part, format!("VALUE key:000000000009 0 8\r\n{value}\r\n")),
             (Protocol::Memcached, Part::Stored, "STORED\r\n".to_string()),
             (Protocol::Memcached, Part::End, "END\r\n".to_string()),

@@ -15,6 +15,8 @@ pub enum RequestKind {
     Mget(usize),
     /// Keys are written by one request.
     Mset(usize),
+    /// Keys are written by one transaction, a request each.
+    Multi(usize),
     /// A workload of YCSB.
     Ycsb(Box<Workload>),
 }
@@ -31,6 +33,8 @@ pub enum Popularity {
 /// The numbers of keys that redis-benchmark and the results of the store have.
 const KEYS_OF_MGET: usize = 32;
 const KEYS_OF_MSET: usize = 10;
+/// The number of keys of a transaction.
+const KEYS_OF_MULTI: usize = 3;
 const MOST_KEYS: usize = 1000;
 
 impl RequestKind {
@@ -41,7 +45,18 @@ impl RequestKind {
             Self::Set => "SET".to_string(),
             Self::Mget(keys) => format!("MGET of {keys}"),
             Self::Mset(keys) => format!("MSET of {keys}"),
+            Self::Multi(keys) => format!("MULTI of {keys}"),
             Self::Ycsb(workload) => format!("YCSB {}", workload.name),
+        }
+    }
+}
+
+impl Popularity {
+    /// Says how keys are chosen.
+    pub(in crate::store) fn describe(self) -> &'static str {
+        match self {
+            Self::Uniform => "uniformly",
+            Self::Zipf => "by Zipf's distribution",
         }
     }
 }
@@ -61,6 +76,7 @@ impl FromStr for RequestKind {
         match name {
             "mget" => return keys(KEYS_OF_MGET).map(Self::Mget),
             "mset" => return keys(KEYS_OF_MSET).map(Self::Mset),
+            "multi" => return keys(KEYS_OF_MULTI).map(Self::Multi),
             _ if text.contains(':') => {}
             "get" => return Ok(Self::Get),
             "set" => return Ok(Self::Set),
@@ -73,7 +89,7 @@ impl FromStr for RequestKind {
         }
         let letters = STANDARD.iter().map(|(letter, _)| *letter).filter(|letter| *letter != "E");
         let letters = letters.collect::<Vec<_>>().join(", ");
-        Err(format!("choose get, set, mget:N, mset:N, or a workload of YCSB: {letters}"))
+        Err(format!("choose get, set, mget:N, mset:N, multi:N, or a workload of YCSB: {letters}"))
     }
 }
 
@@ -87,6 +103,7 @@ mod tests {
             ("get", "GET"),
             ("MGET", "MGET of 32"),
             ("mset:3", "MSET of 3"),
+            ("multi", "MULTI of 3"),
             ("f", "YCSB F"),
             ("A", "YCSB A"),
         ] {

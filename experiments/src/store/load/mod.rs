@@ -11,12 +11,14 @@
 //! | `dialect` | requests and replies in the protocols of Redis and of memcached |
 //! | `source` | draws requests of a kind |
 //! | `connection` | a connection that does not block |
+//! | `embedded` | requests and replies of connections without sockets |
 //! | `client` | the event loop: closed loop, and loading |
 //! | `open_loop` | requests at a rate, with their latencies |
 
 mod client;
 mod connection;
 mod dialect;
+mod embedded;
 mod kind;
 mod open_loop;
 mod oracle;
@@ -25,5 +27,6 @@ mod source;
 
 pub(super) use client::{Client, Load};
 pub(super) use dialect::Protocol;
+pub(super) use embedded::{EmbeddedConnection, EmbeddedLoad};
 pub use kind::{Popularity, RequestKind};
 pub(super) use open_loop::{OpenLoop, micros};

@@ -30,6 +30,7 @@ enum Requests {
     Set,
     Mget(usize),
     Mset(usize),
+    Multi(usize),
     Mix(OperationMix),
 }
 
@@ -57,6 +58,7 @@ impl Source {
             RequestKind::Set => (Requests::Set, None, THETA),
             RequestKind::Mget(keys) => (Requests::Mget(*keys), None, THETA),
             RequestKind::Mset(keys) => (Requests::Mset(*keys), None, THETA),
+            RequestKind::Multi(keys) => (Requests::Multi(*keys), None, THETA),
             RequestKind::Ycsb(workload) => {
                 let distribution = Some(workload.request_distribution);
                 (Requests::Mix(workload.mix()), distribution, workload.zipfian_constant)
@@ -78,7 +80,7 @@ impl Source {
     /// of all is fetched at the same time.
     pub fn look_ahead(&mut self, requests: usize, oracle: &Oracle) {
         let keys = match self.requests {
-            Requests::Mget(keys) | Requests::Mset(keys) => keys,
+            Requests::Mget(keys) | Requests::Mset(keys) | Requests::Multi(keys) => keys,
             Requests::Get | Requests::Set | Requests::Mix(_) => 1,
         };
         while self.ahead.len() < requests * keys {
@@ -114,6 +116,7 @@ impl Source {
             }
             &Requests::Mget(keys) => self.mget(keys, dialect, oracle, out),
             &Requests::Mset(keys) => self.mset(keys, dialect, oracle, out),
+            &Requests::Multi(keys) => self.multi(keys, dialect, oracle, out),
             Requests::Mix(mix) => match mix.draw(&mut self.random) {
                 OperationKind::Read => self.get(dialect, oracle, out),
                 OperationKind::Update => {
@@ -154,13 +157,26 @@ impl Source {
         out.parts.extend(dialect.end());
     }
 
-    fn mset(&mut self, keys: usize, dialect: &Dialect, oracle: &mut Oracle, out: &mut Outgoing) {
+    fn draw_writes(&mut self, keys: usize, oracle: &mut Oracle, connection: u32) {
         self.writes.clear();
         for _ in 0..keys {
             let record = self.draw(oracle);
-            let write = oracle.write(record, out.connection);
+            let write = oracle.write(record, connection);
             self.writes.push(write);
         }
+    }
+
+    fn multi(&mut self, keys: usize, dialect: &Dialect, oracle: &mut Oracle, out: &mut Outgoing) {
+        self.draw_writes(keys, oracle, out.connection);
+        dialect.transaction(&self.writes, oracle.values, out.bytes);
+        out.parts.push_back(Part::Stored);
+        out.parts.extend(self.writes.iter().map(|_| Part::Queued));
+        out.parts.push_back(Part::Count(keys as u32));
+        out.parts.extend(self.writes.iter().flat_map(|&write| [Part::Stored, Part::Write(write)]));
+    }
+
+    fn mset(&mut self, keys: usize, dialect: &Dialect, oracle: &mut Oracle, out: &mut Outgoing) {
+        self.draw_writes(keys, oracle, out.connection);
         dialect.write_all(&self.writes, oracle.values, out.bytes);
         out.parts.push_back(Part::Stored);
         out.parts.extend(self.writes.iter().copied().map(Part::Write));

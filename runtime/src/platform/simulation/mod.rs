@@ -7,6 +7,7 @@
 //! One thread at a time *drives* the cores. Other threads that wait meanwhile poll two things with
 //! backoff: whether what they wait for has happened, and whether they can drive.
 
+mod calls;
 mod clocks;
 mod costs;
 mod jumps;
@@ -33,6 +34,7 @@ use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Relaxed, SpinMutex};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use calls::VirtualCalls;
 use core::task::Waker;
 use core::time::Duration;
 use jumps::JumpingClock;
@@ -101,6 +103,8 @@ pub struct Simulation {
     steps: AtomicU64,
     /// The clocks, if there are costs.
     timeline: Option<Arc<SpinMutex<Timeline>>>,
+    /// Where tasks have called, if calls are in place.
+    calls: Option<SpinMutex<VirtualCalls>>,
     /// What the clock says, if it jumps.
     jumps: Option<JumpingClock>,
     #[cfg(feature = "std")]
@@ -134,6 +138,7 @@ impl Simulation {
             is_left: AtomicBool::new(false),
             steps: AtomicU64::new(0),
             timeline: None,
+            calls: None,
             jumps: None,
             #[cfg(feature = "std")]
             network: None,

@@ -27,7 +27,7 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 pub(super) struct Timeline {
-    costs: Costs,
+    pub costs: Costs,
     random: Random,
     /// The runtime that the cores work for, until it stops.
     shared: Option<Arc<RuntimeState>>,
@@ -39,7 +39,7 @@ pub(super) struct Timeline {
     due: BinaryHeap<Reverse<(u64, u64, usize)>>,
     /// Cores in the midst of a step, innermost last: each but the last is inside a join that lets
     /// the next one go on.
-    running: Vec<usize>,
+    pub running: Vec<usize>,
     /// The time of threads outside the simulation.
     outside_clock: u64,
     /// The latest end of a task so far.
@@ -323,7 +323,7 @@ impl Timeline {
     }
 
     /// Returns the least clock of all cores with work: nothing can happen before it.
-    fn min_clock(&self) -> u64 {
+    pub fn min_clock(&self) -> u64 {
         let due = self.due.peek().map(|&Reverse((when, _, _))| when);
         let running = self.running.iter().map(|&core| self.cores[core].clock);
         running.chain(due).min().unwrap_or(self.outside_clock)

@@ -39,6 +39,10 @@ impl VirtualTime for Simulation {
         }
     }
 
+    fn record_call(&self, objects: &[(usize, bool)], cost: u64) -> bool {
+        self.call(objects, cost)
+    }
+
     fn record_push(&self, heap: usize) {
         if let Some(timeline) = &self.timeline {
             timeline.lock().hold_queue_lock(heap);
