@@ -35,6 +35,15 @@ impl Garbage {
     }
 }
 
+impl Table {
+    /// Frees the table, an entry or a key of the order at a time.
+    fn into_pieces(self) -> impl Iterator<Item = ()> + Send {
+        let keys = self.order.into_iter().flat_map(|order| order.into_keys()).map(drop);
+        let entries = self.segments.into_iter().flat_map(|segment| segment.entries.into_entries());
+        keys.chain(entries.flat_map(Entry::into_pieces))
+    }
+}
+
 impl Keys<'_> {
     /// Frees an entry that was removed, or leaves its value to
     /// [`take_garbage`](Self::take_garbage).

@@ -24,7 +24,7 @@ pub(crate) struct Table {
     /// For each prefix of `depth` bits of the order, the index of its segment. Empty at first.
     directory: Vec<u32>,
     depth: u8,
-    segments: Vec<Segment>,
+    pub(super) segments: Vec<Segment>,
     len: usize,
     expiring: usize,
     /// A version, and the number of segments of which its snapshot has been told.
@@ -32,20 +32,20 @@ pub(crate) struct Table {
     /// A version, and the database to which the table belonged when it began.
     origin: (u32, u32),
     /// The order of the keys, if the database has one.
-    order: Option<Box<KeyOrder>>,
+    pub(super) order: Option<Box<KeyOrder>>,
     /// The entries that a segment without buckets will probably have.
     share: usize,
 }
 
 #[derive(Debug)]
-struct Segment {
+pub(super) struct Segment {
     /// That of the last task that has changed it, see [`Versions`](super::Versions).
     version: u32,
     /// The bits of the order that all entries here have in common.
     depth: u8,
     /// The entries that have an expiry.
     expiring: u32,
-    entries: Buckets,
+    pub(super) entries: Buckets,
 }
 
 /// The order of an entry with this hash.
@@ -165,13 +165,6 @@ impl Table {
     pub(super) fn take(&mut self) -> Self {
         let order = self.order.is_some().then(Box::default);
         std::mem::replace(self, Self { order, ..Self::default() })
-    }
-
-    /// Frees the table, an entry or a key of the order at a time.
-    pub(super) fn into_pieces(self) -> impl Iterator<Item = ()> + Send {
-        let keys = self.order.into_iter().flat_map(|order| order.into_keys()).map(drop);
-        let entries = self.segments.into_iter().flat_map(|segment| segment.entries.into_entries());
-        keys.chain(entries.flat_map(Entry::into_pieces))
     }
 
     /// Returns how many bytes each key takes besides those of its entry.
