@@ -172,3 +172,45 @@ fn new_keys_have_events_if_these_are_wanted() {
         assert_eq!(events("SET e 1"), "set");
     });
 }
+
+#[test]
+fn missing_keys_have_events_if_these_are_wanted() {
+    on_each(settings(), |setting| {
+        let rt = setting.build();
+        let engine = Engine::builder().shards(4).build(&rt);
+        let (mut listener, mut client) = (engine.client(), engine.client());
+        run(&mut listener, "PSUBSCRIBE __keyevent*");
+        run(&mut client, "CONFIG SET notify-keyspace-events EAm");
+        assert_eq!(run(&mut client, "CONFIG GET notify-keyspace-events"), "*2 notify-keyspace-events AEm");
+        run(&mut client, "RPUSH l 1");
+        messages(&mut listener);
+        let mut events = |line: &str| {
+            run(&mut client, line);
+            messages(&mut listener).replace("*4 pmessage __key* ", "").replace("__keyevent@0__:", "")
+        };
+        for (line, expected) in [
+            ("GET a", "keymiss a"),
+            ("EXISTS a l b", "keymiss a keymiss b"),
+            ("TTL a", "keymiss a"),
+            ("HGET a f", "keymiss a"),
+            ("SMEMBERS a", "keymiss a"),
+            ("GETSET a 1", "keymiss a set a"),
+            ("SET b 1 GET", "keymiss b set b"),
+            ("SUNIONSTORE d c e", "keymiss c keymiss e"),
+            ("COPY c d", "keymiss c"),
+            ("SORT l BY w_*", "keymiss w_1"),
+            ("GET a", ""),
+            ("LPOP c", ""),
+            ("DEL c", ""),
+            ("OBJECT ENCODING c", ""),
+            ("APPEND c x", "append c"),
+        ] {
+            let expected =
+                expected.replace("keymiss", "__keyevent* keymiss").replace(" set", " __keyevent* set");
+            let heard = events(line).replace("*4 pmessage ", "");
+            assert_eq!(heard, expected.replace("append", "__keyevent* append"), "{line}");
+        }
+        events("CONFIG SET notify-keyspace-events EA");
+        assert_eq!(events("GET nothing"), "");
+    });
+}

@@ -1,10 +1,11 @@
 //! CLIENT PAUSE: which requests it holds, and how they go on.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use xtasking::{Handle, Runtime};
 use xtasking_store::Engine;
-use xtasking_store::engine::{Client, Finished};
+use xtasking_store::command::Effects;
+use xtasking_store::engine::{Builder, Client, Finished};
 use xtasking_store::resp::Requests;
 use xtasking_store::server::Unblock;
 use xtasking_testing::{Setting, on_each};
@@ -131,5 +132,96 @@ fn a_pause_of_all_holds_readers_too() {
         now.store(2000, Ordering::Relaxed);
         engine.end_waits(&rt);
         assert_eq!(end(&rt, &engine, reader), "+OK $-1 *2 $1 2 $1 0 ");
+    });
+}
+
+/// Follows what is to be replayed, a line each.
+fn followed(now: &Arc<AtomicU64>) -> (Builder, Arc<Mutex<Vec<String>>>) {
+    let (clock, effects) = (now.clone(), Arc::new(Mutex::new(Vec::new())));
+    let lines = effects.clone();
+    let follow = move |effects: &Effects| {
+        for (_, args) in effects.commands.iter() {
+            lines.lock().unwrap().push(args.concat().escape_ascii().to_string());
+        }
+    };
+    let builder = Engine::builder().shards(4).clock(move || clock.load(Ordering::Relaxed));
+    (builder.on_effects(follow), effects)
+}
+
+#[test]
+fn keys_that_expire_are_not_removed_in_a_pause_of_writes() {
+    on_each(settings(), |setting| {
+        let rt = setting.build();
+        let now = Arc::new(AtomicU64::new(1000));
+        let (builder, effects) = followed(&now);
+        let engine = builder.build(&rt);
+        let (mut client, mut before, mut late) = (engine.client(), engine.client(), engine.client());
+        for line in ["SET a 1 PX 10", "SET b 1 PX 20"] {
+            run(&mut client, line);
+        }
+        now.store(1010, Ordering::Relaxed);
+        run(&mut client, "CLIENT PAUSE 1000 WRITE");
+        effects.lock().unwrap().clear();
+        // One has expired before it is watched, the other one has not.
+        assert_eq!(run(&mut late, "WATCH a"), "+OK ");
+        assert_eq!(run(&mut before, "WATCH b"), "+OK ");
+        now.store(1020, Ordering::Relaxed);
+        for client in [&mut late, &mut before] {
+            for line in ["MULTI", "GET a", "EXISTS b"] {
+                run(client, line);
+            }
+        }
+        assert_eq!(run(&mut late, "EXEC"), "*2 $-1 :0 ");
+        assert_eq!(run(&mut before, "EXEC"), "*-1 ");
+        for line in ["WATCH a b", "UNWATCH", "WATCH a"] {
+            assert_eq!(run(&mut late, line), "+OK ");
+        }
+        engine.remove_expired(&rt);
+        assert_eq!(run(&mut client, "DBSIZE"), ":2 ");
+        assert_eq!(*effects.lock().unwrap(), [""; 0]);
+        now.store(2020, Ordering::Relaxed);
+        engine.end_waits(&rt);
+        // It is removed now, which is no change.
+        assert_eq!(run(&mut client, "APPEND a x"), ":1 ");
+        assert_eq!(run(&mut client, "DEL a"), ":1 ");
+        assert_eq!(*effects.lock().unwrap(), ["DELa", "APPENDax", "DELa"]);
+        assert_eq!(run(&mut late, "UNWATCH"), "+OK ");
+        run(&mut client, "SET a 1 PX 10");
+        now.store(2030, Ordering::Relaxed);
+        run(&mut client, "CLIENT PAUSE 1000 WRITE");
+        run(&mut late, "WATCH a");
+        now.store(4000, Ordering::Relaxed);
+        engine.end_waits(&rt);
+        run(&mut client, "DEL a");
+        for line in ["MULTI", "PING"] {
+            run(&mut late, line);
+        }
+        assert_eq!(run(&mut late, "EXEC"), "*1 +PONG ");
+    });
+}
+
+#[test]
+fn a_client_whose_key_has_changed_is_served_after_the_pause() {
+    on_each(settings(), |setting| {
+        let rt = setting.build();
+        let (builder, effects) = followed(&Arc::new(AtomicU64::new(1000)));
+        let engine = builder.build(&rt);
+        let mut client = engine.client();
+        let waits = [("a", 1), ("b", 2)].map(|(to, count)| {
+            let (_, handle) = send(&rt, &engine, &[&format!("BLMOVE from {to} LEFT LEFT 0")]);
+            wait_for_held(&mut client, count);
+            handle
+        });
+        for line in ["MULTI", "RPUSH from 1 2 3", "CLIENT PAUSE 100000000 WRITE"] {
+            run(&mut client, line);
+        }
+        assert_eq!(run(&mut client, "EXEC"), "*2 :3 +OK ");
+        assert_eq!(run(&mut client, "LLEN from"), ":3 ");
+        assert_eq!(run(&mut client, "EXISTS a b"), ":0 ");
+        assert_eq!(*effects.lock().unwrap(), ["RPUSHfrom123"]);
+        assert_eq!(run(&mut client, "CLIENT UNPAUSE"), "+OK ");
+        let served = waits.map(|handle| end(&rt, &engine, handle));
+        assert_eq!(served, ["$1 1 ", "$1 2 "]);
+        assert_eq!(run(&mut client, "LRANGE from 0 -1"), "*1 $1 3 ");
     });
 }

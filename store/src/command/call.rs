@@ -208,6 +208,7 @@ impl Call<'_, '_> {
     /// and so do those that follow keyspace events. `event` is its name in Redis, as `lpush`.
     pub fn changed(&mut self, class: EventClass, event: &'static str, key: &[u8]) {
         self.keys.note_change(key);
+        self.tell_misses();
         self.tell_insertions();
         self.effects.note_change(class, event, self.keys.database(), key);
     }
@@ -218,6 +219,14 @@ impl Call<'_, '_> {
         if self.effects.records_insertions() {
             let inserted = self.keys.take_inserted();
             inserted.into_iter().for_each(|(database, key)| self.effects.note_insertion(database, key));
+        }
+    }
+
+    /// Tells of the keys that were missing since it last did: before what the command has changed.
+    pub(crate) fn tell_misses(&mut self) {
+        if self.effects.records_misses() {
+            let missed = self.keys.take_missed();
+            missed.into_iter().for_each(|(database, key)| self.effects.note_missed(database, key));
         }
     }
 

@@ -1,18 +1,12 @@
 //! Commands that only have subcommands, and the help on these.
 
+use super::arguments::{Argument, arguments_of};
 use super::{Call, Command, CommandError, CommandResult, Flags};
 
 /// The function of a command that only has subcommands. A request with a subcommand runs that
 /// instead, and one without is refused for its number of arguments.
 pub(super) fn container(_: &mut Call<'_, '_>) -> CommandResult {
     Err(CommandError::SYNTAX)
-}
-
-/// Writes lines of help that say more of the subcommands.
-pub(super) fn write_help(call: &mut Call<'_, '_>, lines: &[&str]) -> CommandResult {
-    call.reply.array(lines.len());
-    lines.iter().for_each(|line| call.reply.simple(line));
-    call.done()
 }
 
 /// Returns the entry of the subcommand that lists the others with what they do, by
@@ -31,7 +25,8 @@ pub(super) const fn help(
     )
 }
 
-/// Lists the subcommands of the container that a request names, which is one of a family.
+/// Lists the subcommands of the container that a request names, which is one of a family: each with
+/// its arguments, and what it does.
 pub(super) fn list_subcommands(call: &mut Call<'_, '_>, family: &[Command]) -> CommandResult {
     let named = call.args.at(0);
     let is_named = |command: &&Command| command.name.as_bytes().eq_ignore_ascii_case(named);
@@ -43,7 +38,9 @@ pub(super) fn list_subcommands(call: &mut Call<'_, '_>, family: &[Command]) -> C
     call.reply.simple(&format!("{name} <subcommand> [<arg> ...]. Subcommands are:"));
     for subcommand in subcommands {
         let name = subcommand.name.rsplit('|').next().unwrap_or(subcommand.name);
-        call.reply.simple(&name.to_ascii_uppercase());
+        let arguments = arguments_of(subcommand.name).iter().map(Argument::to_string);
+        let words: Vec<_> = std::iter::once(name.to_ascii_uppercase()).chain(arguments).collect();
+        call.reply.simple(&words.join(" "));
         call.reply.simple(&format!("    {}.", subcommand.summary.trim_end_matches('.')));
     }
     call.done()

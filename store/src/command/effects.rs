@@ -30,6 +30,8 @@ pub enum EventClass {
     Evicted,
     /// `n`: a key was inserted.
     New,
+    /// `m`: a key that was to be read is missing.
+    Missed,
 }
 
 /// A keyspace event.
@@ -77,6 +79,7 @@ pub struct Effects {
     records_commands: bool,
     records_events: bool,
     records_insertions: bool,
+    records_misses: bool,
     /// Set if the running command has said what is to be replayed.
     is_replaced: bool,
     /// The changes, and the commands to replay, before the running command.
@@ -109,6 +112,18 @@ impl Effects {
     pub(crate) fn recording_insertions(mut self, are_wanted: bool) -> Self {
         self.records_insertions = are_wanted;
         self
+    }
+
+    /// Sets whether there are events of missing keys.
+    pub(crate) fn recording_misses(mut self, are_wanted: bool) -> Self {
+        self.records_misses = are_wanted;
+        self
+    }
+
+    /// Returns true if there are events of missing keys.
+    #[inline]
+    pub(crate) fn records_misses(&self) -> bool {
+        self.records_misses
     }
 
     /// Returns true if there are events of new keys.
@@ -192,6 +207,11 @@ impl Effects {
     /// Notes that a key was inserted.
     pub(super) fn note_insertion(&mut self, database: usize, key: Box<[u8]>) {
         self.events.push(Event { class: EventClass::New, name: "new", database, key });
+    }
+
+    /// Notes that a key which was to be read is missing.
+    pub(super) fn note_missed(&mut self, database: usize, key: Box<[u8]>) {
+        self.events.push(Event { class: EventClass::Missed, name: "keymiss", database, key });
     }
 
     /// Counts changes of no single key, as of FLUSHALL.

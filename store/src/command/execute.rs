@@ -1,7 +1,9 @@
 //! Runs a command that was found, and turns its errors into replies.
 
 use super::diagnostics::show;
+use super::lookups::lookups_of;
 use super::{Block, Call, NullReply, Outcome, caught};
+use crate::keyspace::LookupUse;
 use crate::resp::Reply;
 
 /// How a command ended: what it waits for, if it blocks; and whether its reply is an error.
@@ -16,8 +18,10 @@ pub(crate) fn execute(call: &mut Call<'_, '_>) -> Executed {
     let (command, before) = (call.command, call.reply.len());
     let database = call.keys.database();
     call.effects.begin_command();
+    note_lookups(call);
     let outcome = caught::run(command, call);
     call.keys.select(database);
+    call.tell_misses();
     // Those of a command that has failed, and has taken the key away again.
     call.keys.forget_inserted();
     for expired in call.keys.take_expired() {
@@ -42,6 +46,15 @@ pub(crate) fn execute(call: &mut Call<'_, '_>) -> Executed {
             Executed { block: None, has_failed: true }
         }
     }
+}
+
+/// Says what becomes of the lookups of a command.
+fn note_lookups(call: &mut Call<'_, '_>) {
+    let becomes = match lookups_of(call.command, call.args) {
+        LookupUse::Told if !call.effects.records_misses() => LookupUse::Counted,
+        becomes => becomes,
+    };
+    call.keys.note_lookups(becomes);
 }
 
 /// Writes the reply of a command that has waited until its deadline: in RESP2 always a null array.

@@ -9,8 +9,10 @@
 //! | `spec` | [`Command`]: an entry in the table |
 //! | `expiry` | times of expiry among the arguments |
 //! | `resolve`, `execute` | finds the command of a request; runs it |
+//! | `lookups` | which commands look keys up to read them |
 //! | `rights` | checks requests against the rights of their user |
-//! | `container` | the function of a command that only has subcommands |
+//! | `container` | the function of a command that only has subcommands, and HELP |
+//! | `arguments` | the arguments of commands, as COMMAND DOCS and HELP show them |
 //! | `acl` | users and what they may do |
 //! | `connection`, `server` | commands on the connection, on the server |
 //! | `generic` | commands on keys of any type |
@@ -43,6 +45,7 @@
 //! `COMMAND DOCS`.
 
 mod acl;
+mod arguments;
 mod bitmaps;
 mod call;
 pub(crate) mod caught;
@@ -60,6 +63,7 @@ mod geo;
 mod hashes;
 mod hyperloglogs;
 mod lists;
+mod lookups;
 mod operands;
 #[cfg(test)]
 mod probes;
@@ -87,6 +91,6 @@ pub use error::CommandError;
 pub(crate) use execute::{Executed, execute, write_timeout};
 pub use resolve::{check_access, resolve};
 pub(crate) use resolve::{check_listening, find_named};
-pub(crate) use rights::check_rights;
+pub(crate) use rights::{Reach, check_rights};
 pub use spec::{Command, Flags, KeyPositions, Reader, Run};
 pub use table::{commands, find};

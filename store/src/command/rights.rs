@@ -1,13 +1,22 @@
 //! Checks requests against the rights of their user.
 
 use super::connection::listing::line;
-use super::{Call, Command, CommandError};
+use super::{Command, CommandError};
 use crate::acl::{Denial, DenialReason, DeniedRequest, shortened};
 use crate::resp::Args;
 use crate::server::{Server, Setting};
 use crate::session::Session;
 
-/// Checks that a session may run a request now, before it is queued or run.
+/// The right that a request needs on keys which are not among its arguments: on all of them.
+#[derive(Debug)]
+pub(crate) struct Reach {
+    pub(crate) is_write: bool,
+    /// The error without that right.
+    pub(crate) refusal: CommandError,
+}
+
+/// Checks that a session may run a request now, before it is queued or run. It needs no key, so a
+/// request that is refused takes no shards.
 ///
 /// # Errors
 ///
@@ -24,8 +33,22 @@ pub(crate) fn check_rights(
         return Ok(());
     }
     let context = if session.is_in_transaction() { "multi" } else { "toplevel" };
-    let denial = denied(command, args, session, server, context, now);
-    denial.map_or(Ok(()), |denial| Err(refusal(command, denial)))
+    match denied(command, args, session, server, context, now) {
+        Some(denial) => Err(refusal(command, denial)),
+        None => check_reach(command, args, session),
+    }
+}
+
+/// Checks that the user may read or write all keys, if the request reaches some that are not among
+/// its arguments.
+fn check_reach(command: &'static Command, args: Args<'_>, session: &mut Session) -> Result<(), CommandError> {
+    let Some(Reach { is_write, refusal }) = command.reach.and_then(|reach| reach(args)) else {
+        return Ok(());
+    };
+    let login = &mut session.login;
+    let is_allowed =
+        session.is_leaving || login.has_all_rights() || login.user().allows_all_keys(command, args, is_write);
+    if is_allowed { Ok(()) } else { Err(refusal) }
 }
 
 /// Checks a request that EXEC runs: rights may have changed since it was queued.
@@ -41,7 +64,7 @@ pub(crate) fn check_queued(
     now: u64,
 ) -> Result<(), CommandError> {
     let reason = match denied(command, args, session, server, "multi", now) {
-        None => return Ok(()),
+        None => return check_reach(command, args, session),
         Some(Denial::Command) => "no permission to execute the command or subcommand",
         Some(Denial::Key(_)) => "no permission to touch the specified keys",
         Some(Denial::Channel(_)) => "no permission to access one of the channels used as arguments",
@@ -122,11 +145,4 @@ pub(crate) fn note_wrong_password(
 fn note(server: &Server, denied: DeniedRequest) {
     let most = usize::try_from(server.settings.number(Setting::AclLogMaxLen)).unwrap_or(usize::MAX);
     server.acl.denials.push(denied, most);
-}
-
-/// Returns true if the user of the session may read all keys, or write them, by the command that
-/// runs: one that reaches keys which are not among its arguments.
-pub(crate) fn allows_all_keys(call: &mut Call<'_, '_>, is_write: bool) -> bool {
-    let login = &mut call.session.login;
-    login.has_all_rights() || login.user().allows_all_keys(call.command, call.args, is_write)
 }

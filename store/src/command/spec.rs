@@ -1,6 +1,6 @@
 //! What the table says of a command.
 
-use super::{Call, CommandError, CommandResult};
+use super::{Call, CommandError, CommandResult, Reach};
 use crate::resp::{Args, Reply, parse_integer};
 use crate::value::ValueRef;
 use std::ops::{BitOr, Range};
@@ -33,6 +33,8 @@ pub struct Command {
     /// Returns true if a call with these arguments holds its keys alone, although the command
     /// changes none.
     pub(crate) locks_keys_if: Option<fn(Args<'_>) -> bool>,
+    /// Returns the right that a call needs on keys which are not among its arguments.
+    pub(crate) reach: Option<fn(Args<'_>) -> Option<Reach>>,
     /// The subcommands of a container.
     pub subcommands: &'static [Command],
 }
@@ -248,6 +250,7 @@ impl Command {
             is_quick: false,
             run,
             locks_keys_if: None,
+            reach: None,
             subcommands: &[],
         }
     }
@@ -265,6 +268,12 @@ impl Command {
     /// Says that a function tells which calls hold their keys alone, although they change none.
     pub(crate) const fn locks_keys_if(mut self, locks: fn(Args<'_>) -> bool) -> Self {
         self.locks_keys_if = Some(locks);
+        self
+    }
+
+    /// Says that calls reach keys which are not among their arguments.
+    pub(crate) const fn reaching(mut self, reach: fn(Args<'_>) -> Option<Reach>) -> Self {
+        self.reach = Some(reach);
         self
     }
 

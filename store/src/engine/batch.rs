@@ -7,7 +7,7 @@ use super::part::{EarlyReplies, SendEarly};
 use super::plan::{Request, Shards};
 use super::sweep::Sweep;
 use super::turn::Turn;
-use crate::command::Command;
+use crate::command::{Command, CommandError, check_access, check_rights};
 use crate::keyspace::HeldShards;
 use crate::log::Dependence;
 use crate::resp::{Reply, Requests};
@@ -69,6 +69,9 @@ pub(super) struct Batch {
     pub(super) reply: Reply,
     /// What the replies depend on in the log.
     pub(super) dependence: Dependence,
+    /// Whether the session may run the next request, if that was found out before its shards are
+    /// taken.
+    pub(super) checked: Option<Result<(), CommandError>>,
     /// Set if there is no memory for the next request.
     pub(super) lacks_memory: bool,
     /// Set if all shards are to be visited before the next request, and before the replies.
@@ -115,6 +118,7 @@ impl Batch {
             next: 0,
             reply,
             dependence,
+            checked: None,
             lacks_memory: false,
             is_visit_due: false,
             gives_way: false,
@@ -133,7 +137,10 @@ impl Batch {
         self.session.lane = cx.worker();
         let inner = self.inner.clone();
         let mut turn = Turn::new(&inner, cx.worker());
-        match self.take_turn(&inner, &mut turn, cx) {
+        turn.reserve_room(&inner);
+        let turned = self.take_turn(&inner, &mut turn, cx);
+        turn.release_room(&inner);
+        match turned {
             Turned::Done(batch) => {
                 turn.publish(&inner, &batch);
                 return batch.when_logged(cx);
@@ -177,13 +184,17 @@ impl Batch {
             if turn.try_read(inner, &known, &mut self, cx) {
                 continue;
             }
+            self.check_session(inner, known.command, turn.now);
+            let is_refused =
+                matches!(self.checked, Some(Err(_))) && !planted!("refused-request-takes-shards");
             if turn.lacks_room()
+                && !is_refused
                 && let Some(sweep) = turn.make_room(inner, known.command, &mut self, sweep.take(), cx)
             {
                 return Turned::Evicting(self, sweep);
             }
             let args = self.requests.args(self.next);
-            let request = Request::of(&inner.layout, &self.session, args, &known);
+            let request = Request::of(&inner.layout, &self.session, args, &known, is_refused);
             let mut batch = Some(self);
             let is_run = turn.try_run(inner, &request, &mut batch, cx);
             turn.settle(inner, cx);
@@ -202,6 +213,27 @@ impl Batch {
         // What has come meanwhile does not wait for the rest.
         cx.poll_events();
         Turned::Paused(self)
+    }
+
+    /// Checks whether the session may run the next request. That needs no key, so one that is
+    /// refused takes no shards, and no key is evicted for it.
+    #[inline]
+    fn check_session(&mut self, inner: &Inner, command: Option<&'static Command>, now: u64) {
+        self.checked = None;
+        if !self.session.has_all_rights() {
+            self.checked = command.map(|command| self.find_refusal(inner, command, now));
+        }
+    }
+
+    #[cold]
+    fn find_refusal(
+        &mut self,
+        inner: &Inner,
+        command: &'static Command,
+        now: u64,
+    ) -> Result<(), CommandError> {
+        check_access(command, self.session.is_authenticated)?;
+        check_rights(command, self.requests.args(self.next), &mut self.session, &inner.server, now)
     }
 
     /// The fault of an EXEC that leaves its shards between two commands: makes them requests of
@@ -232,8 +264,10 @@ impl Batch {
     }
 
     /// Lets a task that holds the shards of the next request go on.
-    fn spawn_on(self: Box<Self>, command: Option<&'static Command>, shards: Shards, cx: &mut Context) {
+    fn spawn_on(mut self: Box<Self>, command: Option<&'static Command>, shards: Shards, cx: &mut Context) {
         let inner = self.inner.clone();
+        // Rights may have changed when its turn comes.
+        self.checked = None;
         match *shards {
             [(number, true)] => {
                 cx.task(inner.shards[number].write()).cost(cost::WRITE).spawn(move |shard, cx| {
@@ -260,8 +294,13 @@ impl Batch {
         self.session.lane = cx.worker();
         let inner = self.inner.clone();
         let mut turn = Turn::new(&inner, cx.worker());
+        turn.reserve_room(&inner);
+        let has_room = !turn.has_to_look_for_room(&inner, command, &self);
         let mut batch = Some(self);
-        turn.run(&inner, held, command, &mut batch);
+        if has_room {
+            turn.run(&inner, held, command, &mut batch);
+        }
+        turn.release_room(&inner);
         turn.settle(&inner, cx);
         if let Some(batch) = &batch {
             turn.publish(&inner, batch);

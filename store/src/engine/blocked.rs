@@ -4,7 +4,7 @@ use super::batch::Batch;
 use super::engine::Inner;
 use super::plan::{Shards, normalize};
 use super::run::Body;
-use super::serve::serve_in_order;
+use super::serve::{Serve, serve_in_order};
 use super::turn::Turn;
 use crate::command::Block;
 use crate::keyspace::Waiting;
@@ -29,12 +29,19 @@ pub(super) struct Parked {
 #[repr(align(128))]
 pub(super) struct Blocked {
     waits: Mutex<Waits>,
-    held: Mutex<HeldBatches>,
+    held: Mutex<HeldRequests>,
     next_ticket: AtomicU64,
 }
 
-/// Batches whose next request CLIENT PAUSE holds, in the order in which they came.
-pub(super) type HeldBatches = Vec<Box<Batch>>;
+/// What CLIENT PAUSE holds, in the order in which it came.
+#[derive(Debug, Default)]
+pub(super) struct HeldRequests {
+    /// Batches whose next request is held.
+    #[expect(clippy::vec_box, reason = "a batch goes from task to task in its box")]
+    pub(super) batches: Vec<Box<Batch>>,
+    /// Sessions to be served, whose key has changed before.
+    pub(super) serves: Vec<Serve>,
+}
 
 #[derive(Debug, Default)]
 struct Waits {
@@ -43,6 +50,8 @@ struct Waits {
     deadlines: BTreeSet<(u64, u64, u64)>,
     /// Waits for several keys whose command runs again now, by session.
     reruns: HashMap<u64, Rerun>,
+    /// True once nothing will serve waits.
+    is_abandoned: bool,
 }
 
 /// A wait whose command runs again for one of its keys. Tasks that change others do not find it.
@@ -59,8 +68,8 @@ impl Blocked {
         self.waits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Locks the batches that a pause holds.
-    pub(super) fn held(&self) -> MutexGuard<'_, HeldBatches> {
+    /// Locks what a pause holds.
+    pub(super) fn held(&self) -> MutexGuard<'_, HeldRequests> {
         // Nothing panics inside.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -78,7 +87,9 @@ impl Blocked {
         let mut waits = self.lock();
         let missed = waits.reruns.remove(&session).map_or_else(Vec::new, |rerun| rerun.missed);
         // Inside of the lock: a wait that can be ended is here to be found.
-        if !parked.batch.session.client.begin_wait(parked.ticket) && !planted!("gone-session-waits") {
+        let client = &parked.batch.session.client;
+        let may_wait = !waits.is_abandoned && client.begin_wait(parked.ticket);
+        if !may_wait && !planted!("gone-session-waits") {
             return Err(parked);
         }
         if let Some(deadline) = parked.block.deadline {
@@ -125,12 +136,15 @@ impl Blocked {
         }
     }
 
-    /// Takes all parked batches.
-    #[cfg(feature = "net")]
-    pub(super) fn take_all(&self) -> Vec<Parked> {
+    /// Takes all batches that wait for keys or for the end of a pause, as nothing will serve them.
+    /// None waits for keys after this.
+    pub(super) fn abandon(&self) -> (Vec<Parked>, HeldRequests) {
         let mut waits = self.lock();
+        waits.is_abandoned = true;
         waits.deadlines.clear();
-        waits.by_session.drain().map(|(_, parked)| parked).collect()
+        let parked = waits.by_session.drain().map(|(_, parked)| parked).collect();
+        drop(waits);
+        (parked, std::mem::take(&mut *self.held()))
     }
 
     /// Takes the batch of a wait that was ended.

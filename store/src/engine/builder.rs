@@ -15,7 +15,7 @@ use crate::server::{
 };
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use xtasking::Runtime;
 use xtasking::primitive::ReaderWriterLatch;
@@ -229,7 +229,7 @@ impl Builder {
             log: OnceLock::new(),
             on_shutdown: self.on_shutdown,
             statistics: Statistics::default(),
-            memory: Memory::new(self.memory),
+            memory: Memory::new(self.memory, rt.workers()),
             slow_log: SlowLog::default(),
             latency: LatencyMonitor::default(),
             acl: Acl::default(),
@@ -248,21 +248,19 @@ impl Builder {
         server.heed_settings();
         server.require_password();
         server.make_users(&self.users).map_err(OpenError::Users)?;
-        let engine = Engine {
-            inner: Arc::new(Arc::new(Inner {
-                runtime: rt.handle(),
-                shards: (0..shards).map(shard).collect(),
-                layout,
-                versions: Versions::default(),
-                server,
-                blocked: Blocked::default(),
-                clock: self.clock,
-                on_effects: self.on_effects,
-                seed,
-                turn_time: (!rt.is_simulated()).then_some(LONGEST_TURN),
-                cycles: Cycles::default(),
-            })),
-        };
+        let engine = Engine::new(Inner {
+            runtime: rt.handle(),
+            shards: (0..shards).map(shard).collect(),
+            layout,
+            versions: Versions::default(),
+            server,
+            blocked: Blocked::default(),
+            clock: self.clock,
+            on_effects: self.on_effects,
+            seed,
+            turn_time: (!rt.is_simulated()).then_some(LONGEST_TURN),
+            cycles: Cycles::default(),
+        });
         engine.inner.apply_memory_settings();
         if let Some(open) = self.log {
             let (inner, mut has_changes) = (&engine.inner, false);

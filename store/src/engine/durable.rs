@@ -1,7 +1,7 @@
 //! What the log has to do with requests: their effects are recorded, their replies wait for the
 //! disk, and those that write are refused while it fails.
 
-use super::batch::Batch;
+use super::batch::{Batch, Completion, Finished};
 use super::engine::Inner;
 use super::part::EarlyReplies;
 use super::run::Body;
@@ -10,7 +10,7 @@ use crate::keyspace::Keys;
 use crate::log::{Appended, Dependence, Outcome, Waiter};
 use crate::resp::{Reply, each_reply};
 use crate::session::Session;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use xtasking::Context;
 
 /// The error of a command that is refused as the log cannot be written.
@@ -70,7 +70,7 @@ impl Inner {
     /// Sends replies, now or when the log has what they depend on.
     pub(super) fn send_part(self: &Arc<Self>, part: EarlyReplies, cx: &mut Context) {
         let on = if planted!("part-sent-unlogged") { Dependence::default() } else { part.dependence };
-        self.go_on_when_logged(on, Box::new((self.clone(), part)), cx);
+        self.go_on_when_logged(on, Box::new((Arc::downgrade(self), part)), cx);
     }
 
     /// Lets something go on when the log has what it depends on.
@@ -85,22 +85,20 @@ impl Inner {
             waiter.go_on(outcome, cx);
         }
     }
+}
 
-    /// Makes each reply the error if what could not be logged is not to be acknowledged. Messages
-    /// stay: they answer no request.
-    fn answer(&self, reply: &mut Reply, outcome: Outcome) {
-        if outcome == Outcome::Failed {
-            let why = self.log_error().unwrap_or_default();
-            let mut errors = Reply::new(reply.protocol());
-            for written in each_reply(reply.as_bytes()) {
-                match written {
-                    [b'>', ..] => errors.raw(written),
-                    _ => errors.error(refusal(&why).text()),
-                }
-            }
-            *reply = errors;
+/// Returns the error in place of each reply, as what could not be logged is not to be acknowledged.
+/// Messages stay: they answer no request.
+fn unacknowledged(inner: Option<&Inner>, reply: &Reply) -> Reply {
+    let why = inner.and_then(Inner::log_error).unwrap_or_default();
+    let mut errors = Reply::new(reply.protocol());
+    for written in each_reply(reply.as_bytes()) {
+        match written {
+            [b'>', ..] => errors.raw(written),
+            _ => errors.error(refusal(&why).text()),
         }
     }
+    errors
 }
 
 impl Body<'_> {
@@ -123,25 +121,46 @@ impl Batch {
     fn wait_for_log(mut self: Box<Self>, cx: &mut Context) -> Option<Box<Self>> {
         let (on, inner) = (self.dependence, self.inner.clone());
         if let Some(outcome) = inner.server.log.get().map_or(Some(Outcome::Kept), |log| log.verdict(on)) {
-            inner.answer(&mut self.reply, outcome);
+            if outcome == Outcome::Failed {
+                self.reply = unacknowledged(Some(&inner), &self.reply);
+            }
             return Some(self);
         }
-        inner.go_on_when_logged(on, self, cx);
+        let reply = std::mem::take(&mut self.reply);
+        let (finished, then) = self.into_finished();
+        let waiter = LoggedBatch { inner: Arc::downgrade(&*inner), reply, finished, then };
+        inner.go_on_when_logged(on, Box::new(waiter), cx);
         None
     }
 }
 
-impl Waiter for Batch {
-    fn go_on(mut self: Box<Self>, outcome: Outcome, cx: &mut Context) {
-        self.inner.answer(&mut self.reply, outcome);
-        self.reply(cx);
+/// A batch that is done but for its replies, which wait for the log. The engine has the log, so the
+/// batch does not have the engine any more.
+struct LoggedBatch {
+    inner: Weak<Inner>,
+    reply: Reply,
+    /// What comes with the replies.
+    finished: Finished,
+    then: Box<dyn Completion>,
+}
+
+impl Waiter for LoggedBatch {
+    fn go_on(self: Box<Self>, outcome: Outcome, cx: &mut Context) {
+        let Self { inner, mut reply, mut finished, then } = *self;
+        if outcome == Outcome::Failed {
+            reply = unacknowledged(inner.upgrade().as_deref(), &reply);
+        }
+        finished.replies = reply.into_bytes();
+        then.complete(finished, cx);
     }
 }
 
-impl Waiter for (Arc<Inner>, EarlyReplies) {
+impl Waiter for (Weak<Inner>, EarlyReplies) {
     fn go_on(self: Box<Self>, outcome: Outcome, cx: &mut Context) {
         let (inner, EarlyReplies { mut reply, send, .. }) = *self;
-        inner.answer(&mut reply, outcome);
+        if outcome == Outcome::Failed {
+            reply = unacknowledged(inner.upgrade().as_deref(), &reply);
+        }
         send(reply.into_bytes(), cx);
     }
 }

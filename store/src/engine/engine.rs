@@ -46,6 +46,23 @@ pub(super) type Clock = Box<dyn Fn() -> u64 + Send + Sync>;
 /// ```
 pub struct Engine {
     pub(super) inner: InnerHandle,
+    handles: HandlesHandle,
+}
+
+/// Counts as [`InnerHandle`] does.
+type HandlesHandle = Arc<Arc<EngineHandles>>;
+
+/// What the handles of an engine have, and its tasks have not.
+struct EngineHandles(Arc<Inner>);
+
+impl Drop for EngineHandles {
+    /// Drops the requests of sessions that wait for keys, or for the end of a pause: no request
+    /// will come that serves them, and they have the engine, as it has them.
+    fn drop(&mut self) {
+        if !planted!("waits-outlive-engine") {
+            drop(self.0.blocked.abandon());
+        }
+    }
 }
 
 /// What the tasks of one handle hold: a clone counts at the handle, not at what all handles share.
@@ -93,6 +110,12 @@ impl Default for Cycles {
 const ENTRIES_OF_CYCLE: usize = 200;
 
 impl Engine {
+    pub(super) fn new(inner: Inner) -> Self {
+        let inner = Arc::new(inner);
+        let handles = Arc::new(EngineHandles(inner.clone()));
+        Self { inner: Arc::new(inner), handles: Arc::new(handles) }
+    }
+
     /// Begins an engine.
     pub fn builder() -> Builder {
         Builder::default()
@@ -113,7 +136,7 @@ impl Engine {
     /// Returns the same handle once more, for what belongs to the same connection.
     #[cfg(feature = "net")]
     pub(crate) fn share(&self) -> Self {
-        Self { inner: self.inner.clone() }
+        Self { inner: self.inner.clone(), handles: self.handles.clone() }
     }
 
     /// Opens a session for a thread that waits for its replies.
@@ -190,9 +213,7 @@ impl Engine {
     /// nothing will serve them.
     #[cfg(feature = "net")]
     pub(crate) fn abandon_waits(&self) {
-        drop(self.inner.blocked.take_all());
-        let held = std::mem::take(&mut *self.inner.blocked.held());
-        drop(held);
+        drop(self.inner.blocked.abandon());
         if let Some(log) = self.log() {
             log.abandon();
         }
@@ -245,6 +266,10 @@ impl Inner {
 
     /// Removes some expired keys of a shard.
     fn remove_expired(self: &Arc<Self>, number: usize, shard: &mut Shard, cx: &mut Context) {
+        // Inside of the shard: a pause begins before or after.
+        if self.is_paused() {
+            return;
+        }
         let began = Instant::now();
         let mut keys = Keys::new(&self.layout, &self.versions, HeldShards::written(number, shard));
         keys.begin(0, self.now());
@@ -290,6 +315,7 @@ impl Inner {
         let is_followed = self.on_effects.is_some();
         Effects::new(is_followed || self.server.log.get().is_some(), is_followed || self.server.notifies())
             .recording_insertions(self.server.notifies_of_new_keys())
+            .recording_misses(self.server.notifies_of_missing_keys())
     }
 
     /// Passes effects to those that follow them: sessions, and a function.
@@ -311,7 +337,7 @@ impl Inner {
 
 impl Clone for Engine {
     fn clone(&self) -> Self {
-        Self { inner: Arc::new(Arc::clone(&self.inner)) }
+        Self { inner: Arc::new(Arc::clone(&self.inner)), handles: Arc::new(Arc::clone(&self.handles)) }
     }
 }
 

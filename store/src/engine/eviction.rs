@@ -175,7 +175,7 @@ impl Inner {
     }
 
     /// Returns true if commands that write are refused or put off, so that they need no room.
-    fn delays_writes(&self) -> bool {
+    pub(super) fn delays_writes(&self) -> bool {
         self.refuses_writes() || self.versions.read().is_crowded() || self.is_paused()
     }
 
@@ -210,12 +210,6 @@ impl Inner {
             self.end_eviction(rest, cx);
             sweep.forget();
         }
-    }
-
-    /// Returns by how many bytes a turn may let keys grow before it looks again: those of other
-    /// workers have their shares.
-    pub(super) fn share_of_room(&self) -> i64 {
-        self.server.memory.share(self.server.workers)
     }
 
     fn eviction_samples(&self) -> usize {
@@ -339,6 +333,21 @@ impl<'e> Eviction<'e> {
 }
 
 impl Turn {
+    /// Returns true if there was room for a request when it began to wait for its shards, but is
+    /// none now: others have had it before. The request has not to wait for anything else.
+    pub(super) fn has_to_look_for_room(
+        &self,
+        inner: &Inner,
+        command: Option<&'static Command>,
+        batch: &Batch,
+    ) -> bool {
+        self.lacks_room()
+            && !batch.lacks_memory
+            && command.is_some_and(|command| needs_room(command, &batch.session))
+            && !inner.delays_writes()
+            && !planted!("room-looked-for-once")
+    }
+
     /// Makes room for a command that takes memory. If other tasks are to go on with that first,
     /// returns what they need.
     #[cold]
@@ -357,8 +366,10 @@ impl Turn {
         self.measure();
         let room = inner.make_room(sweep.unwrap_or_default(), cx);
         self.lap();
-        self.note_room(inner);
+        self.reserve_room(inner);
         match room {
+            // Tasks of other workers have reserved it, and are about to give some back.
+            Room::Made if self.lacks_room() && inner.server.memory.room() >= 0 => Some(Box::default()),
             Room::Made => None,
             Room::Lacking => {
                 batch.lacks_memory = true;

@@ -1,10 +1,12 @@
 //! Keys evicted while some shards are not free.
 
-use super::Engine;
 use super::engine::Inner;
+
 use super::eviction::Room;
 use super::sweep::Sweep;
 use super::turn::Turn;
+use super::{Engine, Finished};
+use crate::resp::Requests;
 use std::sync::Arc;
 use xtasking::{Context, Runtime};
 use xtasking_testing::eventually;
@@ -98,7 +100,36 @@ fn tasks_share_the_room() {
     let (inner, room) = (store.inner(), store.engine.server().memory.room());
     assert!((1_000_000..=1 << 20).contains(&room), "{room}");
     let mut turns = [0, 1].map(|worker| Turn::new(&inner, worker));
+    turns.iter_mut().for_each(|turn| turn.reserve_room(&inner));
     assert!(turns.iter().all(|turn| !turn.lacks_room()));
-    turns.iter_mut().for_each(|turn| turn.note_growth(room / 2 + 1));
+    turns.iter_mut().for_each(|turn| turn.note_growth(&inner, room / 2 + 1));
     assert!(turns.iter().all(Turn::lacks_room));
+}
+
+/// The shard is busy when they come, and there is room. Each would be let in if it looked only
+/// then.
+#[test]
+fn requests_that_wait_for_a_shard_look_for_room_again() {
+    let store = Store::new("noeviction", 0);
+    store.engine.client().run(["CONFIG", "SET", "maxmemory", "1mb"]).unwrap();
+    let engine = store.engine.clone();
+    let keys: Vec<_> = (0..)
+        .map(|number: u32| number.to_string())
+        .filter(|key| engine.inner.layout.shard(key.as_bytes()) == 0)
+        .take(20)
+        .collect();
+    let handles = store.holding(0, move |inner, cx| {
+        let set = |key: &String| {
+            let requests = Requests::one([&b"SET"[..], key.as_bytes(), &[b'x'; 600 << 10]]);
+            let (promise, handle) = inner.runtime.promise();
+            let done = |finished: Finished, _: &mut Context| promise.fulfil(finished.replies);
+            assert!(engine.run(cx, engine.session(""), requests, done).is_none());
+            handle
+        };
+        keys.iter().map(set).collect::<Vec<_>>()
+    });
+    let replies: Vec<_> = handles.into_iter().map(|handle| handle.join().unwrap()).collect();
+    let taken = replies.iter().filter(|reply| *reply == b"+OK\r\n").count();
+    // One fits, and each worker may let another one in.
+    assert!((1..=3).contains(&taken), "{taken}");
 }

@@ -1,8 +1,9 @@
 //! Holds requests while CLIENT PAUSE is in force. No worker waits for that: their batches do.
 
 use super::batch::Batch;
-use super::blocked::HeldBatches;
+use super::blocked::HeldRequests;
 use super::engine::Inner;
+use super::serve::{Serve, serve_in_order};
 use crate::command::{Command, Flags, resolve};
 use crate::server::PauseScope;
 use crate::session::Session;
@@ -27,10 +28,14 @@ fn is_refused(command: &Command, session: &Session) -> bool {
     command.name == "exec" && session.transaction.as_ref().is_some_and(|queued| queued.refusal.is_some())
 }
 
-/// Lets batches go on that a pause has held.
-fn go_on<S: Spawner + Copy>(mut paused: MutexGuard<'_, HeldBatches>, spawner: S) {
-    let batches = std::mem::take(&mut *paused);
+/// Lets go on what a pause has held: first the sessions whose keys had changed before.
+fn go_on<S: Spawner + Copy>(inner: &Arc<Inner>, mut paused: MutexGuard<'_, HeldRequests>, spawner: S) {
+    let HeldRequests { batches, serves } = std::mem::take(&mut *paused);
     drop(paused);
+    if !serves.is_empty() {
+        let own = inner.clone();
+        spawner.task(()).spawn(move |(), cx| serve_in_order(&own, serves.into(), None, cx));
+    }
     for mut batch in batches {
         batch.session.is_closing |= !batch.session.client.end_hold();
         batch.launch(spawner);
@@ -56,6 +61,29 @@ impl Inner {
         }
     }
 
+    /// Returns true if a request that runs now leaves expired keys where they are, as CLIENT PAUSE
+    /// lets nothing be written.
+    #[cold]
+    pub(super) fn keeps_expired(&self, command: &Command, session: &Session, now: u64) -> bool {
+        let is_paused = self.server.held(now).is_some() && !planted!("expired-key-removed-in-pause");
+        is_paused && !writes(command, session)
+    }
+
+    /// Lets sessions wait for the end of the pause whose key has changed: their commands write.
+    /// Gives them back if there is no pause.
+    pub(super) fn hold_serve(&self, serve: Serve) -> Option<Serve> {
+        if planted!("served-in-pause") {
+            return Some(serve);
+        }
+        let mut paused = self.blocked.held();
+        // Inside of the lock: the end of the pause comes before or after.
+        if !self.is_paused() {
+            return Some(serve);
+        }
+        paused.serves.push(serve);
+        None
+    }
+
     /// Lets a batch wait for the end of the pause. The replies that it has are sent before.
     pub(super) fn hold(self: &Arc<Self>, mut batch: Box<Batch>, cx: &mut Context) {
         if let Some(part) = batch.take_part() {
@@ -64,7 +92,7 @@ impl Inner {
         let mut paused = self.blocked.held();
         // Inside of the lock: the end of the pause, or of the session, comes before or after.
         if self.is_paused() && batch.session.client.begin_hold() {
-            return paused.push(batch);
+            return paused.batches.push(batch);
         }
         drop(paused);
         batch.session.is_closing |= batch.session.client.is_gone();
@@ -72,18 +100,18 @@ impl Inner {
     }
 
     /// Ends the pause, and lets all batches go on.
-    pub(super) fn end_pause<S: Spawner + Copy>(&self, spawner: S) {
+    pub(super) fn end_pause<S: Spawner + Copy>(self: &Arc<Self>, spawner: S) {
         let paused = self.blocked.held();
         self.server.end_pause();
-        go_on(paused, spawner);
+        go_on(self, paused, spawner);
     }
 
     /// Ends the pause if its time is over.
-    pub(super) fn end_pause_if_over<S: Spawner + Copy>(&self, spawner: S) {
+    pub(super) fn end_pause_if_over<S: Spawner + Copy>(self: &Arc<Self>, spawner: S) {
         if self.server.has_pause() {
             let paused = self.blocked.held();
             if self.server.end_pause_if_over(self.now()) {
-                go_on(paused, spawner);
+                go_on(self, paused, spawner);
             }
         }
     }
@@ -91,8 +119,9 @@ impl Inner {
     /// Lets the batch of a session go on that is to end.
     pub(super) fn end_hold<S: Spawner>(self: &Arc<Self>, spawner: S, session: u64) {
         let mut paused = self.blocked.held();
-        let Some(at) = paused.iter().position(|batch| batch.session.id() == session) else { return };
-        let mut batch = paused.remove(at);
+        let batches = &mut paused.batches;
+        let Some(at) = batches.iter().position(|batch| batch.session.id() == session) else { return };
+        let mut batch = batches.remove(at);
         drop(paused);
         batch.session.is_closing = true;
         batch.launch(spawner);

@@ -1,7 +1,7 @@
 //! Which shards a request needs.
 
 use super::ahead::{Hashed, Known};
-use crate::command::{Command, KeyPositions, check_access, resolve};
+use crate::command::{Command, KeyPositions, resolve};
 use crate::keyspace::{Cursor, Layout};
 use crate::resp::{Args, parse_integer};
 use crate::session::Session;
@@ -40,11 +40,17 @@ pub(super) enum Place {
 }
 
 impl Request {
-    /// Returns the next request of a batch.
+    /// Returns the next request of a batch. It takes no shards if the session may not run it.
     #[inline]
-    pub(super) fn of(layout: &Layout, session: &Session, args: Args<'_>, known: &Known) -> Self {
+    pub(super) fn of(
+        layout: &Layout,
+        session: &Session,
+        args: Args<'_>,
+        known: &Known,
+        is_refused: bool,
+    ) -> Self {
         let command = known.command;
-        let allowed = command.filter(|command| check_access(command, session.is_authenticated).is_ok());
+        let allowed = command.filter(|_| !is_refused);
         let place = match (allowed.filter(|command| runs_now(command, session)), known.key) {
             (None, _) => Place::Nowhere,
             (Some(command), Some(Hashed { hash, shard })) => {
@@ -162,7 +168,7 @@ mod tests {
             let request = Requests::one(line.split(' '));
             let args = request.args(0);
             let known = Known { command: resolve(args).ok(), key: None };
-            let shards = Request::of(&engine.inner.layout, &session, args, &known).into_shards();
+            let shards = Request::of(&engine.inner.layout, &session, args, &known, false).into_shards();
             let writes: Vec<bool> = shards.iter().map(|(_, writes)| *writes).collect();
             assert_eq!(writes, [is_alone], "{line}");
         }

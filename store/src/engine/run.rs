@@ -88,12 +88,18 @@ impl<'v> Body<'v> {
         if lacks_memory {
             batch.lacks_memory = false;
         }
+        let checked = batch.checked.take();
         let Batch { session, requests, next, reply, .. } = batch;
         let args = requests.args(*next);
         let arg_count = args.len();
         let found = command.map_or_else(|| resolve(args), Ok).and_then(|command| {
-            check_access(command, session.is_authenticated)?;
-            check_rights(command, args, session, &self.inner.server, self.turn.now)?;
+            match checked {
+                Some(checked) => checked?,
+                None => {
+                    check_access(command, session.is_authenticated)?;
+                    check_rights(command, args, session, &self.inner.server, self.turn.now)?;
+                }
+            }
             check_listening(command, session)?;
             if command.flags.has(Flags::NO_MULTI) && !runs_now(command, session) {
                 return Err(CommandError::NOT_IN_TRANSACTION);
@@ -107,10 +113,11 @@ impl<'v> Body<'v> {
             self.inner.check_writable(command, session)?;
             Ok(command)
         });
-        if let (Ok(command), false) = (&found, self.inner.server.attention.is_calm())
-            && self.inner.is_held(command, session, self.turn.now)
-        {
-            return RequestOutcome::Held;
+        if let (Ok(command), false) = (&found, self.inner.server.attention.is_calm()) {
+            if self.inner.is_held(command, session, self.turn.now) {
+                return RequestOutcome::Held;
+            }
+            self.keys.keep_expired(self.inner.keeps_expired(command, session, self.turn.now));
         }
         if session.tracking.is_some() && !planted!("messages-after-new-value") {
             session.write_messages(reply);
@@ -188,7 +195,7 @@ impl<'v> Body<'v> {
         let executed = execute(&mut call);
         self.turn.calls.add_keys(self.keys.take_counts());
         let growth = self.inner.count_growth(self.turn.worker, &mut self.keys);
-        self.turn.note_growth(growth);
+        self.turn.note_growth(self.inner, growth);
         if self.keys.has_garbage() {
             self.turn.garbage.append(&mut self.keys.take_garbage());
         }

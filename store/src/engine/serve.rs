@@ -54,6 +54,13 @@ pub(super) fn serve_ready(body: &mut Body<'_>) {
 /// those are served that have to know. Only the commands run that get something: to run each of
 /// those that wait would take as long as there are many, while the shard is held.
 fn serve_key(body: &mut Body<'_>, database: usize, key: &[u8]) {
+    body.keys.begin(database, body.turn.now);
+    let are_waiting = body.keys.next_waiting(key, None, false).is_some();
+    let is_held = || body.inner.hold_serve(Serve::of_key(body.inner, database, key.into())).is_none();
+    if !are_waiting || body.inner.server.has_pause() && is_held() {
+        return;
+    }
+    body.keys.keep_expired(false);
     let (mut is_there, mut last) = (true, None);
     loop {
         body.keys.begin(database, body.turn.now);

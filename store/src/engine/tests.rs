@@ -3,7 +3,7 @@
 use super::freeing::PIECES_OF_TASK;
 use super::{Client, Engine, Finished};
 use crate::command::Effects;
-use crate::keyspace::Waiting;
+use crate::keyspace::{AccessClock, Entry, Shard, Waiting};
 use crate::resp::Requests;
 use crate::server::Unblock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -623,6 +623,146 @@ fn a_session_stays_blocked_while_others_are_served() {
         is_over.store(true, Ordering::SeqCst);
         watcher.join().unwrap();
     });
+}
+
+/// Returns the names of all keys of the database, in order.
+fn names(client: &mut Client) -> Vec<String> {
+    let reply = run(client, "KEYS *");
+    let mut names: Vec<_> = reply.split("\\r\\n").skip(2).step_by(2).map(str::to_owned).collect();
+    names.sort();
+    names
+}
+
+/// A key whose change cannot be noted stops commands on all keys halfway.
+fn with_unnotable_key(store: &Store, client: &mut Client) -> Client {
+    for line in ["SET a 1", "SET b 1", "SELECT 1", "MSET a 1 b 1 c 1 unnotable 1 x 1 y 1"] {
+        run(client, line);
+    }
+    let mut watcher = store.engine.client();
+    run(&mut watcher, "SELECT 1");
+    run(&mut watcher, "WATCH unnotable");
+    store.effects.lock().unwrap().clear();
+    watcher
+}
+
+#[test]
+fn a_flush_that_panics_has_removed_nothing() {
+    silence_tasks();
+    on_each(settings(), |setting| {
+        let store = Store::new(setting, 4);
+        let mut client = store.engine.client();
+        let _watcher = with_unnotable_key(&store, &mut client);
+        for line in ["FLUSHALL", "FLUSHDB"] {
+            assert!(run(&mut client, line).starts_with("-ERR internal error"), "{line}");
+            assert_eq!(run(&mut client, "DBSIZE"), ":6\\r\\n", "{line}");
+            run(&mut client, "SELECT 0");
+            assert_eq!(run(&mut client, "DBSIZE"), ":2\\r\\n", "{line}");
+            run(&mut client, "SELECT 1");
+        }
+        assert_eq!(*store.effects.lock().unwrap(), [""; 0]);
+    });
+}
+
+#[test]
+fn a_deletion_of_a_range_that_panics_is_replayed_as_far_as_it_went() {
+    silence_tasks();
+    on_each(settings(), |setting| {
+        let store = Store::new(setting, 4);
+        let mut client = store.engine.client();
+        let _watcher = with_unnotable_key(&store, &mut client);
+        let before = names(&mut client);
+        assert!(run(&mut client, "RANGEDEL - + SCAN").starts_with("-ERR internal error"));
+        let effects = std::mem::take(&mut *store.effects.lock().unwrap());
+        let [replayed] = &*effects else { panic!("{effects:?}") };
+        let mut gone: Vec<_> = replayed.strip_prefix("1: DEL ").expect("a DEL").split(' ').collect();
+        assert!(gone.contains(&"unnotable"));
+        let left = names(&mut client);
+        gone.extend(left.iter().map(String::as_str));
+        gone.sort();
+        assert_eq!(gone, before);
+    });
+}
+
+#[test]
+fn a_request_that_rights_forbid_takes_no_shards() {
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    let rules = "limited on nopass ~own:* +@all -flushall -keys -swapdb";
+    let engine = Engine::builder().shards(1).user(rules).build(&rt);
+    let mut client = engine.client();
+    run(&mut client, "RPUSH own:list 1");
+    // What runs while the task holds the only shard takes none.
+    let run_without_shards = |line: &str| {
+        let mut requests = Requests::one(["AUTH", "limited", "any"]);
+        requests.push(line.split(' '));
+        let (own, session) = (engine.clone(), engine.session(""));
+        let task = rt.task(engine.inner.shards[0].write());
+        let run = move |cx: &mut Context| own.run(cx, session, requests, |_: Finished, _: &mut Context| {});
+        task.submit(move |_, cx| run(cx)).join().unwrap().map(|finished| text(&finished.replies))
+    };
+    for line in [
+        "FLUSHALL",
+        "KEYS *",
+        "SWAPDB 0 1",
+        "GET other",
+        "SET other 1",
+        "MSET own:a 1 other 2",
+        "DEL own:a other",
+        "RANGE - + VALUES",
+        "RANGEDEL - +",
+        "SORT own:list BY w_*",
+        "SORT_RO own:list GET w_*",
+    ] {
+        let replies = run_without_shards(line).unwrap_or_else(|| panic!("{line} waits for the shard"));
+        assert!(replies.starts_with("+OK\\r\\n-NOPERM") || replies.contains("of SORT denied"), "{replies}");
+    }
+    assert_eq!(run_without_shards("GET own:list"), None);
+    assert!(run(&mut client, "ACL LOG").contains("flushall"));
+}
+
+#[test]
+fn an_engine_is_freed_though_sessions_wait() {
+    let Store { rt, engine, .. } = Store::new(Setting::Threads { workers: 2 }, 4);
+    let send = |lines: &[&str]| {
+        let mut requests = Requests::default();
+        lines.iter().for_each(|line| requests.push(line.split(' ')));
+        let session = engine.session("");
+        let id = session.id();
+        let (promise, handle) = rt.promise();
+        engine.submit(&rt, session, requests, move |finished, _| promise.fulfil(finished));
+        eventually("the session waits", || engine.server().clients.get(id).is_some_and(|c| c.is_blocked()));
+        handle
+    };
+    let waits = [send(&["TAKE a 0"]), send(&["CLIENT PAUSE 100000000 WRITE", "SET a 1"])];
+    let inner = Arc::downgrade(&*engine.inner);
+    drop(engine);
+    assert!(waits.into_iter().all(|handle| handle.join().is_err()));
+    eventually("the engine is freed", || inner.strong_count() == 0);
+}
+
+/// A copy would be elsewhere, as what it is made of is still there.
+#[test]
+fn a_sparse_sketch_is_changed_in_place() {
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    let engine = Engine::builder().shards(1).build(&rt);
+    let mut client = engine.client();
+    let address = || {
+        let hash = engine.inner.layout.hash(b"h");
+        let task = rt.task(engine.inner.shards[0].read());
+        let find = move |shard: &Shard, _: &mut Context| {
+            let value = shard.get(0, hash, b"h", AccessClock::TIME, 0).map(Entry::value);
+            value.unwrap().as_string().unwrap().bytes().as_ptr().addr()
+        };
+        task.submit(find).join().unwrap()
+    };
+    run(&mut client, "PFADD h first");
+    let (mut kept, mut before) = (0, address());
+    for number in 0..200 {
+        run(&mut client, &format!("PFADD h {number}"));
+        let now = address();
+        kept += usize::from(now == std::mem::replace(&mut before, now));
+    }
+    assert_eq!(run(&mut client, "PFDEBUG ENCODING h"), "+sparse\\r\\n");
+    assert!(kept > 100, "{kept}");
 }
 
 #[test]

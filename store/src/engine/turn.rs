@@ -52,10 +52,9 @@ pub(super) struct Turn {
     has_new_settings: bool,
     /// True once the shards are to be visited before the reply: for a setting, or orders of keys.
     is_visit_due: bool,
-    /// The bytes by which this turn might let keys grow when it was last looked.
-    room: i64,
-    /// Those by which they have grown since.
-    grown: i64,
+    /// The bytes that this turn has reserved and by which keys have not grown yet; negative if they
+    /// have grown by more. `None` without a limit.
+    room: Option<i64>,
 }
 
 /// Why a request does not run when its turn comes.
@@ -88,8 +87,7 @@ impl Turn {
             delay: None,
             has_new_settings: false,
             is_visit_due: false,
-            room: inner.share_of_room(),
-            grown: 0,
+            room: None,
         }
     }
 
@@ -153,6 +151,7 @@ impl Turn {
         let Run::Read(read) = command.run else { return false };
         let is_plain = inner.server.attention.is_calm()
             && session.replies.are_wanted()
+            && !self.effects.records_misses()
             && session.tracking.is_none()
             && runs_now(command, session)
             && session.has_all_rights()
@@ -247,7 +246,7 @@ impl Turn {
         self.has_new_settings = false;
         self.is_visit_due |= inner.apply_memory_settings();
         inner.server.bound_tracking();
-        self.note_room(inner);
+        self.reserve_room(inner);
         self.clock = inner.versions.clock();
         self.effects = inner.effects();
     }
@@ -285,18 +284,31 @@ impl Turn {
     /// Returns true if keys have grown by more than the turn's share of the room.
     #[inline]
     pub(super) fn lacks_room(&self) -> bool {
-        self.grown > self.room
+        self.room.is_some_and(|room| room < 0)
     }
 
-    /// Looks by how many bytes keys may grow from now on.
-    pub(super) fn note_room(&mut self, inner: &Inner) {
-        (self.room, self.grown) = (inner.share_of_room(), 0);
-    }
-
-    /// Notes by how many bytes keys have grown.
+    /// Reserves a share of the room, by which the turn may let keys grow from now on.
     #[inline]
-    pub(super) fn note_growth(&mut self, bytes: i64) {
-        self.grown += bytes;
+    pub(super) fn reserve_room(&mut self, inner: &Inner) {
+        self.release_room(inner);
+        self.room = inner.server.memory.reserve(self.worker);
+    }
+
+    /// Gives back what is left of the share.
+    #[inline]
+    pub(super) fn release_room(&mut self, inner: &Inner) {
+        if let Some(room) = self.room.take() {
+            inner.server.memory.give_back(self.worker, room);
+        }
+    }
+
+    /// Notes by how many bytes keys have grown. They are counted already.
+    #[inline]
+    pub(super) fn note_growth(&mut self, inner: &Inner, bytes: i64) {
+        if let Some(room) = self.room.as_mut().filter(|_| bytes > 0) {
+            inner.server.memory.give_back(self.worker, bytes.min(*room));
+            *room -= bytes;
+        }
     }
 
     /// Tells the server what was done for no session in particular.

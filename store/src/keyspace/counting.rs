@@ -111,11 +111,9 @@ impl Keys<'_> {
         self.grow(at, database, growth);
     }
 
-    /// Counts the removal of all keys of the database from the held shards that are counted.
-    pub(super) fn count_clearing(&mut self) {
-        self.end_change();
-        let database = self.database();
+    /// Returns the bytes of all keys of a database in the held shards that are counted.
+    pub(super) fn bytes_of_database(&self, database: usize) -> i64 {
         let counted = self.held().iter().filter(|held| held.is_counted);
-        self.growth -= counted.map(|held| held.databases[database].bytes).sum::<i64>();
+        counted.map(|held| held.databases[database].bytes).sum()
     }
 }

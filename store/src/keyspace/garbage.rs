@@ -9,7 +9,7 @@ pub(crate) enum Garbage {
     /// The value of a key.
     Value(Value),
     /// The keys of a database in a shard, and their bytes if they were counted.
-    Table(Box<Table>, i64),
+    Table(Table, i64),
 }
 
 impl Garbage {
@@ -31,7 +31,7 @@ impl Garbage {
 
     /// Returns a table that was removed, unless it is empty.
     pub(super) fn of_table(table: Table, bytes: i64) -> Option<Self> {
-        (table.len() > 0).then(|| Self::Table(Box::new(table), bytes))
+        (table.len() > 0).then(|| Self::Table(table, bytes))
     }
 }
 

@@ -15,19 +15,22 @@ impl Keys<'_> {
     pub(crate) fn watch(&mut self, key: &[u8]) -> u64 {
         // An expired key is missing from the beginning, and its end is no change.
         self.remove_if_expired(key);
+        // One that is kept gets this version when it is removed.
+        let is_kept = self.is_kept(key) && !planted!("kept-key-watched");
         let watched = self.guests_at(key).guests_mut().watched.entry(key.into()).or_default();
         watched.sessions += 1;
-        watched.version
+        watched.version + u64::from(is_kept)
     }
 
     /// Ends the watching of a key by one session. Returns its version, which differs from the one
     /// before if the key has been changed or has expired.
     pub(crate) fn unwatch(&mut self, key: &[u8]) -> u64 {
         self.remove_if_expired(key);
+        let is_kept = self.is_kept(key);
         let database = self.guests_at(key);
         let guests = database.guests_mut();
         let Some(watched) = guests.watched.get_mut(key) else { return 0 };
-        let version = watched.version;
+        let version = watched.version + u64::from(is_kept);
         watched.sessions -= 1;
         if planted!("watch-ends-for-all") {
             watched.version = 0;

@@ -1,12 +1,12 @@
 //! What a command sees of the keyspace.
 
 use super::counting::Changing;
+use super::lookups::Lookups;
 use super::{
     AccessClock, ChangedKeys, Entry, Garbage, Held, HeldShards, Layout, Mark, Table, VersionWord, Versions,
 };
-use crate::server::KeyCounts;
 use crate::value::{Value, ValueRef};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 
 /// The keys of one database that a command may access: those of the shards that its task holds.
 ///
@@ -41,7 +41,9 @@ pub struct Keys<'v> {
     pub(super) logged: Mark,
     /// The last stamp that the task has reserved.
     pub(super) reserved: u64,
-    counts: Cell<KeyCounts>,
+    pub(super) lookups: Lookups,
+    /// Set while nothing may be written: expired keys are missing, but not removed.
+    keeps_expired: bool,
     /// The bytes by which counted shards have grown.
     pub(super) growth: i64,
     /// What is being changed in a counted shard.
@@ -85,7 +87,8 @@ impl<'v> Keys<'v> {
             met: RefCell::default(),
             logged: Mark::default(),
             reserved: 0,
-            counts: Cell::default(),
+            lookups: Lookups::default(),
+            keeps_expired: false,
             growth: 0,
             changing: None,
             garbage: Vec::new(),
@@ -104,6 +107,22 @@ impl<'v> Keys<'v> {
     /// are while it runs.
     pub(crate) fn note_hash(&mut self, key: &[u8], hash: u64) {
         self.hashed = Hashed { address: key.as_ptr().addr(), len: key.len(), hash };
+    }
+
+    /// Sets whether expired keys stay where they are, as nothing may be written. Commands that
+    /// change keys do not run then.
+    pub(crate) fn keep_expired(&mut self, are_kept: bool) {
+        self.keeps_expired = are_kept;
+    }
+
+    /// Returns true if a key has expired and is kept.
+    pub(super) fn is_kept(&self, key: &[u8]) -> bool {
+        if !self.keeps_expired {
+            return false;
+        }
+        let (hash, at) = self.locate(key);
+        let entry = self.held[at].databases[self.database].table.find(hash, key);
+        entry.is_some_and(|entry| entry.is_expired(self.now))
     }
 
     /// Selects the database that the following calls are about. The command ends in its own.
@@ -180,17 +199,14 @@ impl<'v> Keys<'v> {
         (!self.has_expired(entry, at)).then_some(entry)
     }
 
-    /// Finds the value of a key to read it. Counts a hit or a miss.
+    /// Finds the value of a key to read it. A command that reads counts a hit or a miss.
     #[inline]
     pub fn get(&self, key: &[u8]) -> Option<ValueRef<'_>> {
         let (hash, at) = self.locate(key);
         let shard = &self.held[at];
         let entry = shard.databases[self.database].table.find(hash, key);
         let entry = entry.filter(|entry| !self.has_expired(entry, at));
-        let mut counts = self.counts.get();
-        counts.hits += u64::from(entry.is_some());
-        counts.misses += u64::from(entry.is_none());
-        self.counts.set(counts);
+        self.note_lookup(key, entry.is_some());
         let entry = entry?;
         entry.touch(self.clock(), self.now);
         Some(entry.value())
@@ -200,7 +216,11 @@ impl<'v> Keys<'v> {
     #[inline]
     fn has_expired(&self, entry: &Entry, at: usize) -> bool {
         let has_expired = entry.is_expired(self.now);
-        if has_expired && self.held[at].is_written() && !planted!("expired-source-untold") {
+        if has_expired
+            && self.held[at].is_written()
+            && !self.keeps_expired
+            && !planted!("expired-source-untold")
+        {
             self.met.borrow_mut().push(Expired { database: self.database, key: entry.key().into() });
         }
         has_expired
@@ -287,7 +307,10 @@ impl<'v> Keys<'v> {
     fn remove_expired(&mut self, hash: u64, at: usize, key: &[u8]) {
         let (database, now) = (self.database, self.now);
         let table = &self.held[at].databases[database].table;
-        if table.expiring() == 0 || !table.find(hash, key).is_some_and(|entry| entry.is_expired(now)) {
+        if table.expiring() == 0
+            || self.keeps_expired
+            || !table.find(hash, key).is_some_and(|entry| entry.is_expired(now))
+        {
             return;
         }
         if let Some(entry) = self.remove_entry(hash, at, key) {
@@ -330,13 +353,8 @@ impl<'v> Keys<'v> {
             self.remove_expired(hash, at, &met.key);
         }
         self.database = database;
-        self.counts.get_mut().expired += self.expired.len() as u64;
+        self.lookups.counts.get_mut().expired += self.expired.len() as u64;
         std::mem::take(&mut self.expired)
-    }
-
-    /// Takes the counts of what happened to the keys.
-    pub(crate) fn take_counts(&mut self) -> KeyCounts {
-        self.counts.take()
     }
 
     pub(super) fn held(&self) -> &[Held<'v>] {

@@ -24,6 +24,7 @@
 //! | `eviction` | which keys go when there is too little memory |
 //! | `garbage` | what is freed when the shards are left |
 //! | `marks` | what the log knows of shards |
+//! | `lookups` | which keys a command looks up to read them |
 //! | `guests` | sessions that watch keys or wait for them |
 //! | `touched` | what was changed, for sessions that track keys |
 
@@ -40,6 +41,7 @@ mod held;
 mod keys;
 mod layout;
 mod leaf;
+mod lookups;
 mod marks;
 mod order;
 mod ordering;
@@ -62,6 +64,7 @@ pub(crate) use garbage::Garbage;
 pub(crate) use held::{Held, HeldShards};
 pub use keys::Keys;
 pub use layout::Layout;
+pub(crate) use lookups::LookupUse;
 pub(crate) use marks::Mark;
 pub use order::KeyCut;
 pub use ranges::KeysInOrder;

@@ -1,22 +1,35 @@
 //! Databases get an order of their keys, and lose it.
 
-use super::Shard;
+use super::{Keys, Shard};
 
 impl Shard {
     /// Makes the orders of the databases that are to have one, and drops those of others. Returns
     /// by how many bytes the counted keys have grown.
     pub(crate) fn set_ordered(&mut self, is_ordered: impl Fn(usize) -> bool) -> i64 {
-        let mut growth = 0;
-        for (number, database) in self.databases.iter_mut().enumerate() {
-            let table = &mut database.table;
-            let before = table.bytes_of_place();
-            table.set_ordered(is_ordered(number));
-            if self.is_counted {
-                let own = (table.len() * table.bytes_of_place()) as i64 - (table.len() * before) as i64;
-                database.bytes += own;
-                growth += own;
-            }
+        (0..self.databases.len()).map(|number| self.order_database(number, is_ordered(number))).sum()
+    }
+
+    fn order_database(&mut self, number: usize, is_ordered: bool) -> i64 {
+        let table = &mut self.databases[number].table;
+        let before = table.bytes_of_place();
+        table.set_ordered(is_ordered);
+        let growth = (table.len() * table.bytes_of_place()) as i64 - (table.len() * before) as i64;
+        if !self.is_counted {
+            return 0;
         }
+        self.databases[number].bytes += growth;
         growth
+    }
+}
+
+impl Keys<'_> {
+    /// Makes the order of the database. The task holds all shards alone.
+    pub(crate) fn make_order(&mut self) {
+        self.end_change();
+        let database = self.database();
+        for at in 0..self.held().len() {
+            let growth = self.held_mut()[at].order_database(database, true);
+            self.growth += growth;
+        }
     }
 }

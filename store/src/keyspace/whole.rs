@@ -1,7 +1,8 @@
 //! What commands do with all keys of the shards that they hold.
 
 use super::saving::RetiredTable;
-use super::{Entry, Garbage, Held, Keys, Layout};
+use super::{Entry, Garbage, Held, Keys, Layout, VersionWord};
+use std::ops::Range;
 
 /// A part of the keyspace that a scan has still to visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +11,21 @@ pub struct Cursor {
     shard: u32,
     /// The order in its table: see [`Table`](super::Table).
     order: u32,
+}
+
+/// Keys that were removed. Their memory is freed with this, or by
+/// [`Keys::leave_cleared`] later.
+#[derive(Debug)]
+pub(crate) struct ClearedKeys {
+    tables: Vec<Garbage>,
+    count: usize,
+}
+
+impl ClearedKeys {
+    /// Returns the number of keys.
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
 }
 
 impl Cursor {
@@ -119,29 +135,70 @@ impl Keys<'_> {
 
     /// Removes all keys of the database. Returns their number.
     pub fn clear(&mut self) -> usize {
+        let database = self.database();
+        let cleared = self.clear_databases(database..database + 1);
+        let count = cleared.len();
+        self.leave_cleared(cleared);
+        count
+    }
+
+    /// Leaves the memory of keys that were removed to be freed when the shards are left.
+    pub(crate) fn leave_cleared(&mut self, mut cleared: ClearedKeys) {
+        self.garbage.append(&mut cleared.tables);
+    }
+
+    /// Removes all keys of databases, and returns them to be freed. If it panics, all are there.
+    pub(crate) fn clear_databases(&mut self, databases: Range<usize>) -> ClearedKeys {
         let (database, word) = (self.database(), self.version_word());
-        self.count_clearing();
-        self.touch_any();
-        let (mut removed, mut waited_for, mut garbage) = (0, Vec::new(), Vec::new());
-        for held in self.held_mut() {
-            let part = &mut held.databases[database];
-            let (table, bytes) = (part.table.take(), std::mem::take(&mut part.bytes));
-            if part.guests.is_some() {
-                let keys = table.iter().map(Entry::key);
-                waited_for.extend(keys.filter(|key| part.note_change(key)).map(Box::<[u8]>::from));
-            }
-            removed += table.len();
-            let is_wanted = word.is_saving() && !planted!("removed-table-unsaved");
-            if is_wanted && table.has_unsaved(word.version()) {
-                let origin = table.origin(word.version(), database);
-                held.retired.push(RetiredTable::new(word.version(), origin, table));
-            } else {
-                garbage.extend(Garbage::of_table(table, bytes));
+        let shards = self.held().len();
+        let mut cleared = ClearedKeys { tables: Vec::with_capacity(shards * databases.len()), count: 0 };
+        if planted!("flush-halfway") {
+            self.select(databases.start);
+            (0..shards).for_each(|at| self.take_table(at, word, &mut cleared));
+        }
+        self.end_change();
+        let (mut growth, mut waited_for) = (0, Vec::new());
+        for number in databases.clone() {
+            growth -= self.bytes_of_database(number);
+            for held in self.held_mut() {
+                held.retired.reserve(databases.len());
+                let part = &mut held.databases[number];
+                if part.guests.is_some() {
+                    let keys: Vec<Box<[u8]>> = part.table.iter().map(|entry| entry.key().into()).collect();
+                    let waited = keys.into_iter().filter(|key| part.note_change(key));
+                    waited_for.extend(waited.map(|key| (number, key)));
+                }
             }
         }
-        self.garbage.append(&mut garbage);
-        waited_for.iter().for_each(|key| self.note_ready(key));
-        removed
+        // From here on nothing panics.
+        self.touch_any();
+        self.growth += growth;
+        for number in databases {
+            self.select(number);
+            (0..shards).for_each(|at| self.take_table(at, word, &mut cleared));
+        }
+        for (number, key) in waited_for {
+            self.select(number);
+            self.note_ready(&key);
+        }
+        self.select(database);
+        cleared
+    }
+
+    /// Takes the table of the database in one of the shards. There is room for it already.
+    fn take_table(&mut self, at: usize, word: VersionWord, cleared: &mut ClearedKeys) {
+        let database = self.database();
+        let held = &mut self.held_mut()[at];
+        let part = &mut held.databases[database];
+        let (table, bytes) = (part.table.take(), std::mem::take(&mut part.bytes));
+        cleared.count += table.len();
+        let is_wanted = word.is_saving() && !planted!("removed-table-unsaved");
+        if is_wanted && table.has_unsaved(word.version()) {
+            let origin = table.origin(word.version(), database);
+            held.retired.push(RetiredTable::new(word.version(), origin, table));
+        } else {
+            cleared.tables.extend(Garbage::of_table(table, bytes));
+        }
     }
 
     /// Swaps the contents of this database with those of another one, orders of keys included.

@@ -19,6 +19,8 @@ pub struct Memory {
     /// The sum of all is the bytes of the keys. Workers use different ones, so that they do not
     /// contend.
     lanes: [MemoryLane; LANES],
+    /// By how many bytes the task of each worker may still let keys grow, at most.
+    shares: Box<[MemoryLane]>,
     /// In bytes; 0 if there is none.
     limit: AtomicI64,
     excess: AtomicI64,
@@ -77,9 +79,10 @@ pub(crate) fn resident_bytes() -> Option<u64> {
 }
 
 impl Memory {
-    pub(crate) fn new(source: MemorySource) -> Self {
+    pub(crate) fn new(source: MemorySource, workers: usize) -> Self {
         Self {
             lanes: Default::default(),
+            shares: (0..workers.max(1)).map(|_| MemoryLane::default()).collect(),
             limit: AtomicI64::new(0),
             excess: AtomicI64::new(0),
             is_counted: AtomicBool::new(false),
@@ -183,16 +186,42 @@ impl Memory {
     pub(crate) fn room(&self) -> i64 {
         match self.limit.load(Ordering::Relaxed) {
             0 => i64::MAX,
-            limit => limit - EMPTY - self.sum() - self.excess.load(Ordering::Relaxed),
+            limit => self.room_below(limit),
         }
     }
 
-    /// Returns by how many bytes one of several workers may let keys grow before it looks again.
-    pub(crate) fn share(&self, workers: usize) -> i64 {
-        match self.room() {
-            i64::MAX => i64::MAX,
-            room if room > 0 && !planted!("room-unshared") => room / workers as i64,
-            room => room,
+    fn room_below(&self, limit: i64) -> i64 {
+        limit - EMPTY - self.sum() - self.excess.load(Ordering::Relaxed)
+    }
+
+    /// Reserves a share of the room for a task of a worker: returns by how many bytes it may let
+    /// keys grow before it looks again; negative if there is no room. What all tasks have reserved
+    /// is never more than the room. What of it keys have grown by, or what is left in the end, is
+    /// to be [given back](Self::give_back). `None` if there is no limit.
+    pub(crate) fn reserve(&self, worker: usize) -> Option<i64> {
+        let limit = self.limit.load(Ordering::Relaxed);
+        if limit == 0 {
+            return None;
+        }
+        let own = &self.shares[worker % self.shares.len()].0;
+        let parts = if planted!("room-unshared") { 1 } else { self.shares.len() as i64 };
+        let wanted = (self.room_below(limit) / parts).max(0);
+        // SeqCst, as the loads: of two tasks that reserve at once the later one sees the other's.
+        own.fetch_add(wanted, Ordering::SeqCst);
+        let all: i64 = self.shares.iter().map(|share| share.0.load(Ordering::SeqCst)).sum();
+        // Looked at again after that: what was given back by then is in the bytes of the keys.
+        let share = (self.room_below(limit) - (all - wanted)).min(wanted);
+        self.give_back(worker, wanted - share.max(0));
+        Some(share)
+    }
+
+    /// Gives back bytes that a task of a worker has reserved. Those by which keys have grown are
+    /// added before.
+    #[inline]
+    pub(crate) fn give_back(&self, worker: usize, bytes: i64) {
+        if bytes > 0 {
+            // Release pairs with the loads of `reserve`.
+            self.shares[worker % self.shares.len()].0.fetch_sub(bytes, Ordering::Release);
         }
     }
 
@@ -274,6 +303,7 @@ impl fmt::Debug for Memory {
 mod tests {
     use super::*;
     use std::sync::Arc;
+    use std::thread;
 
     const MIB: i64 = 1 << 20;
 
@@ -281,7 +311,7 @@ mod tests {
     fn what_the_process_has_beyond_all_that_is_known_counts() {
         let resident = Arc::new(AtomicU64::new(100 << 20));
         let source = resident.clone();
-        let memory = Memory::new(Box::new(move || Some(source.load(Ordering::Relaxed))));
+        let memory = Memory::new(Box::new(move || Some(source.load(Ordering::Relaxed))), 2);
         assert!(memory.set_limit(1000 * MIB) && !memory.set_limit(1000 * MIB));
         memory.add(3, 500 * MIB);
         memory.add(20, 300 * MIB);
@@ -303,5 +333,49 @@ mod tests {
         assert_eq!(measure(100_000, KnownMemory::default()), 400);
         memory.set_limit(0);
         assert_eq!(memory.excess(), 0);
+    }
+
+    #[test]
+    fn what_is_reserved_fits_into_the_room() {
+        let memory = Memory::new(Box::new(|| None), 3);
+        assert_eq!(memory.reserve(0), None);
+        memory.set_limit(90 * MIB + EMPTY);
+        assert_eq!([memory.reserve(0), memory.reserve(1)], [Some(30 * MIB); 2]);
+        memory.give_back(0, 30 * MIB);
+        // Tasks of the first worker use their shares while that of the second one goes on.
+        for _ in 0..20 {
+            let share = memory.reserve(0).expect("a limit");
+            memory.add(0, share);
+            memory.give_back(0, share);
+        }
+        assert!(memory.room() >= 30 * MIB, "what the second one has is left");
+        memory.add(0, 90 * MIB);
+        assert!(memory.reserve(2) < Some(0) && memory.reserve(1) < Some(0));
+        memory.add(0, -90 * MIB);
+        memory.give_back(1, 30 * MIB);
+        assert_eq!(memory.reserve(1), Some(memory.room() / 3));
+    }
+
+    /// Each thread is a worker whose tasks use all that they reserve.
+    #[test]
+    fn workers_that_reserve_at_once_do_not_exceed_the_limit() {
+        let memory = Memory::new(Box::new(|| None), 3);
+        memory.set_limit(MIB);
+        let total = AtomicI64::new(0);
+        thread::scope(|scope| {
+            for worker in 0..3 {
+                let (memory, total) = (&memory, &total);
+                scope.spawn(move || {
+                    for _ in 0..20_000 {
+                        let share = memory.reserve(worker).expect("a limit").max(0);
+                        memory.add(worker, share);
+                        assert!(total.fetch_add(share, Ordering::SeqCst) + share <= MIB - EMPTY);
+                        memory.give_back(worker, share);
+                        total.fetch_sub(share, Ordering::SeqCst);
+                        memory.add(worker, -share);
+                    }
+                });
+            }
+        });
     }
 }

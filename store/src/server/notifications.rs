@@ -9,7 +9,7 @@ const BY_KEY: i64 = 1;
 const BY_EVENT: i64 = 2;
 
 /// The letters of kinds of events, in the order in which CONFIG GET shows them. The store has none
-/// of `d` and `m`.
+/// of `d`.
 const CLASSES: &[u8] = b"g$lshzxetdnm";
 /// The letters that `A` stands for.
 const ALL: &[u8] = b"g$lshzxetd";
@@ -50,6 +50,7 @@ impl EventClass {
             Self::Expired => b'x',
             Self::Evicted => b'e',
             Self::New => b'n',
+            Self::Missed => b'm',
         }
     }
 }
@@ -62,14 +63,23 @@ impl Server {
 
     /// Returns true if sessions may listen to events of new keys.
     pub(crate) fn notifies_of_new_keys(&self) -> bool {
+        self.notifies_of(EventClass::New)
+    }
+
+    /// Returns true if sessions may listen to events of missing keys.
+    pub(crate) fn notifies_of_missing_keys(&self) -> bool {
+        self.notifies_of(EventClass::Missed)
+    }
+
+    fn notifies_of(&self, class: EventClass) -> bool {
         let flags = self.settings.number(Setting::NotifyKeyspaceEvents);
-        bit(b'n').is_some_and(|bit| flags & bit != 0)
+        bit(class.letter()).is_some_and(|bit| flags & bit != 0)
     }
 
     /// Publishes a keyspace event, if the setting says so.
     pub(crate) fn notify(&self, event: &Event) {
         let flags = self.settings.number(Setting::NotifyKeyspaceEvents);
-        if bit(event.class.letter()).is_none_or(|bit| flags & bit == 0) {
+        if !self.notifies_of(event.class) {
             return;
         }
         let channel = |kind: &str, name: &[u8]| {

@@ -55,6 +55,20 @@ fn described(reply: &[u8], is_newer: bool) -> Vec<Value> {
     info
 }
 
+/// What COMMAND DOCS says of a command, but for its subcommands: these are asked for themselves.
+/// The store has no history of its commands, and says in its own words what they do and how long
+/// they take.
+fn documented(reply: &[u8], is_newer: bool) -> Vec<(Value, Value)> {
+    let Value::Array(named) = sorted(Value::parse(reply)) else { panic!("no map: {}", show(reply)) };
+    let Some(Value::Array(fields)) = named.into_iter().nth(1) else { return Vec::new() };
+    let left_out: &[&[u8]] = match is_newer {
+        true => &[b"summary", b"complexity", b"history", b"subcommands", b"arguments"],
+        false => &[b"summary", b"complexity", b"history", b"subcommands"],
+    };
+    let pairs = fields.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone()));
+    pairs.filter(|(name, _)| !left_out.iter().any(|left| *name == Value::Bulk(left.to_vec()))).collect()
+}
+
 /// Sorts what has no order: the sets of flags and categories.
 fn sorted(value: Value) -> Value {
     let Value::Array(values) = value else { return value };
@@ -91,6 +105,15 @@ fn commands_are_described_as_in_redis() {
                 show(&theirs),
                 show(&own)
             ));
+        }
+        let (own, theirs) = ask(&format!("COMMAND DOCS {}", command.name));
+        let (own, theirs) = (documented(&own, is_newer), documented(&theirs, is_newer));
+        assert!(!own.is_empty() && !theirs.is_empty(), "{}", command.name);
+        for field in theirs.iter().filter(|field| !own.contains(field)) {
+            differences.push(format!("{}\n  Redis: {field:?}", command.name));
+        }
+        for field in own.iter().filter(|field| !theirs.contains(field)) {
+            differences.push(format!("{}\n  store: {field:?}", command.name));
         }
     }
     // A name of the store's own that Redis has would be taken.

@@ -4,10 +4,12 @@ mod access;
 mod effects;
 mod fixed;
 mod introspection;
+mod lookups;
 #[allow(dead_code, reason = "other tests use the rest of it")]
 mod redis;
 mod reply;
 mod scripts;
+mod target;
 mod tracking;
 
 use redis::{Connection, Server, end_of_reply};

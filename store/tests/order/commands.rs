@@ -144,6 +144,28 @@ fn swapped_databases_keep_their_settings() {
     check(&mut client);
 }
 
+/// What comes after SWAPDB in a transaction sees the orders that the settings demand.
+#[test]
+fn databases_that_a_transaction_swaps_are_in_order_within_it() {
+    let rt = runtime();
+    let mut client = builder().build(&rt).client();
+    run(&mut client, "MSET a 1 b 2");
+    run(&mut client, "SELECT 1");
+    run(&mut client, "MSET d 3 c 4 e 5");
+    for line in
+        ["SELECT 0", "MULTI", "SWAPDB 0 1", "RANGE - +", "RANGECOUNT - (e", "RANGEDEL - [c", "RANGE - +"]
+    {
+        run(&mut client, line);
+    }
+    let expected =
+        "*5\r\n+OK\r\n*3\r\n$1\r\nc\r\n$1\r\nd\r\n$1\r\ne\r\n:2\r\n:1\r\n*2\r\n$1\r\nd\r\n$1\r\ne\r\n";
+    assert_eq!(run(&mut client, "EXEC"), expected);
+    check(&mut client);
+    run(&mut client, "SELECT 1");
+    assert_eq!(run(&mut client, "RANGE - +"), NOT_ORDERED);
+    assert_eq!(run(&mut client, "DBSIZE"), ":2\r\n");
+}
+
 fn fill(client: &mut Client) {
     let mut requests = Requests::default();
     (0..500).for_each(|number| requests.push(["SET", &format!("key:{number:03}"), "x"]));

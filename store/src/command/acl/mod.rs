@@ -18,7 +18,7 @@ mod getuser;
 mod storage;
 mod users;
 
-use super::container::{container, write_help};
+use super::container::{container, help, list_subcommands};
 use super::{Call, Command, CommandError, CommandResult, Flags};
 
 const FOR_ALL: &[Flags] = &[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE];
@@ -57,12 +57,7 @@ pub(super) const COMMANDS: &[Command] = &[Command::new("acl", -2, container)
             "O(N). Where N is the number of password, command and pattern rules that the user has.",
             "Get the rules for a specific ACL user",
         ),
-        Command::new("acl|help", 2, show_help).flags(&[Flags::LOADING, Flags::STALE]).doc(
-            "server",
-            "6.0.0",
-            "O(1)",
-            "Show helpful text about the different subcommands",
-        ),
+        help("acl|help", list_own, "server", "6.0.0"),
         Command::new("acl|list", 2, users::list).flags(FOR_ADMINISTRATORS).doc(
             "server",
             "6.0.0",
@@ -107,38 +102,9 @@ pub(super) const COMMANDS: &[Command] = &[Command::new("acl", -2, container)
         ),
     ])];
 
-const HELP: &[&str] = &[
-    "ACL <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-    "CAT [<category>]",
-    "    The categories of commands, or the commands of one.",
-    "DELUSER <username> [<username> ...]",
-    "    Remove users, and close their connections.",
-    "DRYRUN <username> <command> [<arg> ...]",
-    "    Whether a user may run a command, which is not run.",
-    "GENPASS [<bits>]",
-    "    A random password in hexadecimal digits, of 256 bits if not asked for others.",
-    "GETUSER <username>",
-    "    The flags, passwords and rules of a user.",
-    "LIST",
-    "    All users, as lines of a file.",
-    "LOAD",
-    "    Read the users from the file of the setting aclfile.",
-    "LOG [<count> | RESET]",
-    "    The last requests that were refused.",
-    "SAVE",
-    "    Write the users to that file.",
-    "SETUSER <username> <attribute> [<attribute> ...]",
-    "    Make or change a user.",
-    "USERS",
-    "    The names of all users.",
-    "WHOAMI",
-    "    The user of this connection.",
-    "HELP",
-    "    This text.",
-];
-
-fn show_help(call: &mut Call<'_, '_>) -> CommandResult {
-    write_help(call, HELP)
+/// The help on the container.
+fn list_own(call: &mut Call<'_, '_>) -> CommandResult {
+    list_subcommands(call, COMMANDS)
 }
 
 /// Returns the error of a subcommand that has too many arguments.

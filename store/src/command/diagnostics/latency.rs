@@ -118,29 +118,6 @@ fn buckets(times: &Histogram<u64>) -> Vec<(i64, i64)> {
     shown
 }
 
-pub(super) fn help(call: &mut Call<'_, '_>) -> CommandResult {
-    super::write_help(
-        call,
-        &[
-            "LATENCY <subcommand> [<arg> ...]. Subcommands:",
-            "DOCTOR",
-            "    Returns a report for people.",
-            "GRAPH <event>",
-            "    Draws the samples of an event.",
-            "HISTOGRAM [<command> ...]",
-            "    Returns the times of these commands, or of all, in buckets by powers of two.",
-            "HISTORY <event>",
-            "    Returns the samples of an event: the second, and the milliseconds.",
-            "LATEST",
-            "    Returns the last and the longest sample of each event.",
-            "RESET [<event> ...]",
-            "    Forgets these events, or all. Returns how many it has forgotten.",
-            "HELP",
-            "    Prints this.",
-        ],
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::buckets;

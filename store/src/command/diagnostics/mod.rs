@@ -17,12 +17,11 @@ mod report;
 mod slow_log;
 mod times;
 
-use super::container::{container, write_help};
-use super::{Command, Flags};
+use super::container::{container, help, list_subcommands};
+use super::{Call, Command, CommandResult, Flags};
 pub(crate) use monitor::show;
 pub(crate) use times::{note_event_since, note_time};
 
-const HELP: &[Flags] = &[Flags::LOADING, Flags::STALE];
 const OF_SLOWLOG: &[Flags] = &[Flags::ADMIN, Flags::LOADING, Flags::STALE];
 /// Also those of MONITOR.
 const OF_LATENCY: &[Flags] = &[Flags::ADMIN, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE];
@@ -37,12 +36,7 @@ pub(super) const COMMANDS: &[Command] = &[
                 "O(N) where N is the number of entries in the slowlog",
                 "Clear all entries from the slow log",
             ),
-            Command::new("slowlog|help", 2, slow_log::help).flags(HELP).doc(
-                "server",
-                "6.2.0",
-                "O(1)",
-                "Show helpful text about the different subcommands",
-            ),
+            help("slowlog|help", list_own, "server", "6.2.0"),
             Command::new("slowlog|get", -2, slow_log::get).flags(OF_SLOWLOG).doc(
                 "server",
                 "2.2.12",
@@ -65,7 +59,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::new("latency", -2, container)
         .doc("server", "2.8.13", "Depends on subcommand.", "A container for latency diagnostics commands")
         .subcommands(&[
-            Command::new("latency|help", 2, latency::help).flags(HELP).doc(
+            help("latency|help", list_own, "server", "2.8.13").doc(
                 "server",
                 "2.8.13",
                 "O(1)",
@@ -109,3 +103,8 @@ pub(super) const COMMANDS: &[Command] = &[
             ),
         ]),
 ];
+
+/// The help on the containers of this family.
+fn list_own(call: &mut Call<'_, '_>) -> CommandResult {
+    list_subcommands(call, COMMANDS)
+}

@@ -46,22 +46,3 @@ pub(super) fn reset(call: &mut Call<'_, '_>) -> CommandResult {
     call.server.slow_log.clear();
     call.ok()
 }
-
-pub(super) fn help(call: &mut Call<'_, '_>) -> CommandResult {
-    super::write_help(
-        call,
-        &[
-            "SLOWLOG <subcommand> [<arg> ...]. Subcommands:",
-            "GET [<count>]",
-            "    Returns the last requests that were slow: 10, or <count>, or all if it is -1.",
-            "    Each has a number, its time, the microseconds that it took, its arguments,",
-            "    the address of the client, and the client's name.",
-            "LEN",
-            "    Returns how many there are.",
-            "RESET",
-            "    Forgets them.",
-            "HELP",
-            "    Prints this.",
-        ],
-    )
-}

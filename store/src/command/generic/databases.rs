@@ -2,9 +2,9 @@
 
 use super::super::{Call, CommandError, CommandResult};
 use crate::resp::parse_integer;
+use std::ops::Range;
 
-/// Reads whether to wait for the memory to be freed. It is freed afterwards in any
-/// case, in parts.
+/// Reads whether to wait for the memory to be freed. It is freed afterwards in any case, in parts.
 fn check_flush_options(call: &Call<'_, '_>) -> Result<(), CommandError> {
     match call.args.len() {
         1 => Ok(()),
@@ -13,28 +13,25 @@ fn check_flush_options(call: &Call<'_, '_>) -> Result<(), CommandError> {
     }
 }
 
-/// Ends a command that has removed keys, or found none. It is replayed in any case.
-fn flushed(call: &mut Call<'_, '_>, removed: usize) -> CommandResult {
-    call.effects.count_changes(removed);
+/// Removes all keys of databases. It is replayed in any case. The keys go at the end, when nothing
+/// can stop it halfway, and their memory is freed after it was noted.
+fn flush(call: &mut Call<'_, '_>, databases: Range<usize>) -> CommandResult {
+    let cleared = call.keys.clear_databases(databases);
+    call.effects.count_changes(cleared.len());
     call.replay(call.args.iter());
+    call.keys.leave_cleared(cleared);
     call.ok()
 }
 
 pub(super) fn flushdb(call: &mut Call<'_, '_>) -> CommandResult {
     check_flush_options(call)?;
-    let removed = call.keys.clear();
-    flushed(call, removed)
+    let database = call.keys.database();
+    flush(call, database..database + 1)
 }
 
 pub(super) fn flushall(call: &mut Call<'_, '_>) -> CommandResult {
     check_flush_options(call)?;
-    let mut removed = 0;
-    for database in 0..call.server.databases {
-        call.keys.select(database);
-        removed += call.keys.clear();
-    }
-    call.keys.select(call.session.database);
-    flushed(call, removed)
+    flush(call, 0..call.server.databases)
 }
 
 pub(super) fn swapdb(call: &mut Call<'_, '_>) -> CommandResult {

@@ -105,7 +105,7 @@ pub(super) fn pexpiretime(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 fn show_expiry(call: &mut Call<'_, '_>, unit: TimeUnit) -> CommandResult {
-    let Some(entry) = call.keys.peek(call.args.at(1)) else { return call.integer(-2) };
+    let Some(entry) = call.keys.look(call.args.at(1)) else { return call.integer(-2) };
     let Some(at) = entry.expires_at() else { return call.integer(-1) };
     let time = if unit.is_relative { at.saturating_sub(call.now()) } else { at };
     let shown = if unit.is_seconds { (time + 500) / 1000 } else { time };

@@ -17,7 +17,7 @@ pub(super) fn del(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 pub(super) fn exists(call: &mut Call<'_, '_>) -> CommandResult {
-    let there = call.args.skip(1).iter().filter(|key| call.keys.contains(key)).count();
+    let there = call.args.skip(1).iter().filter(|key| call.keys.look(key).is_some()).count();
     call.count(there)
 }
 
@@ -27,7 +27,7 @@ pub(super) fn touch(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 pub(super) fn type_of(call: &mut Call<'_, '_>) -> CommandResult {
-    let name = call.keys.peek(call.args.at(1)).map_or("none", |entry| entry.value().type_name());
+    let name = call.keys.look(call.args.at(1)).map_or("none", |entry| entry.value().type_name());
     call.reply.simple(name);
     call.done()
 }

@@ -3,7 +3,7 @@
 use super::super::{Call, CommandError, CommandResult};
 
 pub(super) fn encoding(call: &mut Call<'_, '_>) -> CommandResult {
-    match call.keys.peek(call.args.at(2)) {
+    match call.keys.look(call.args.at(2)) {
         Some(entry) => call.reply.bulk(entry.value().encoding().as_bytes()),
         None => call.reply.null(),
     }
@@ -11,7 +11,7 @@ pub(super) fn encoding(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 pub(super) fn refcount(call: &mut Call<'_, '_>) -> CommandResult {
-    match call.keys.contains(call.args.at(2)) {
+    match call.keys.look(call.args.at(2)).is_some() {
         // Values are not shared. Redis shares small integers, and then returns a large number.
         true => call.reply.integer(1),
         false => call.reply.null(),
@@ -20,7 +20,7 @@ pub(super) fn refcount(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 pub(super) fn idletime(call: &mut Call<'_, '_>) -> CommandResult {
-    match call.keys.peek(call.args.at(2)) {
+    match call.keys.look(call.args.at(2)) {
         Some(_) if call.server.settings.counts_accesses() => {
             return Err(CommandError::fixed(
                 "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when \
@@ -34,7 +34,7 @@ pub(super) fn idletime(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 pub(super) fn freq(call: &mut Call<'_, '_>) -> CommandResult {
-    let Some(entry) = call.keys.peek(call.args.at(2)) else {
+    let Some(entry) = call.keys.look(call.args.at(2)) else {
         call.reply.null();
         return call.done();
     };

@@ -62,7 +62,7 @@ pub(super) fn copy(call: &mut Call<'_, '_>) -> CommandResult {
     if database == call.keys.database() && from == to {
         return Err(SAME_OBJECT);
     }
-    let Some(entry) = call.keys.peek(from) else { return call.integer(0) };
+    let Some(entry) = call.keys.look(from) else { return call.integer(0) };
     let (value, expires_at) = (entry.value().to_value(), entry.expires_at());
     call.keys.select(database);
     if call.keys.contains(to) && !replaces {

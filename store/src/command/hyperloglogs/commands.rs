@@ -31,11 +31,9 @@ fn limit(call: &Call<'_, '_>) -> usize {
 
 pub(super) fn pfadd(call: &mut Call<'_, '_>) -> CommandResult {
     let (key, limit) = (call.args.at(1), limit(call));
-    // A copy of a sparse one, so that one that is damaged stays as it was.
-    let found = read(call.keys, key)?.map(|sketch| match sketch.encoding() {
-        Encoding::Sparse if !planted!("damaged-half-changed") => Some(sketch.to_owned()),
-        _ => None,
-    });
+    // A copy of one that is damaged, so that it stays as it was.
+    let found = read(call.keys, key)?
+        .map(|sketch| (!sketch.is_sound() && !planted!("damaged-half-changed")).then(|| sketch.to_owned()));
     let mut has_changed = found.is_none();
     let is_taken = matches!(found, Some(None));
     let mut sketch = match found {
@@ -108,7 +106,10 @@ fn note_estimate(call: &mut Call<'_, '_>, key: &[u8], estimate: u64) -> Result<(
 pub(super) fn pfmerge(call: &mut Call<'_, '_>) -> CommandResult {
     let (key, limit) = (call.args.at(1), limit(call));
     let (registers, is_dense) = union(call.keys, call.args.skip(1))?;
-    let mut sketch = read(call.keys, key)?.map_or_else(Sketch::new, |sketch| sketch.to_owned());
+    // Looked up above.
+    let value = call.keys.peek(key).map(|entry| entry.value().as_string()).transpose()?;
+    let sketch = value.map(StringRef::bytes).map(Sketch::check).transpose()?;
+    let mut sketch = sketch.map_or_else(Sketch::new, |sketch| sketch.to_owned());
     if is_dense {
         sketch.make_dense()?;
     }

@@ -128,6 +128,11 @@ impl<B: AsRef<[u8]>> Sketch<B> {
         self.encoding
     }
 
+    /// Returns true if all registers are there, so that it can be changed in place.
+    pub(super) fn is_sound(&self) -> bool {
+        self.encoding == Encoding::Dense || sparse::are_sound(self.registers())
+    }
+
     /// Returns the registers as bytes, in the sketch's encoding.
     pub(super) fn registers(&self) -> &[u8] {
         &self.bytes.as_ref()[HEADER..]

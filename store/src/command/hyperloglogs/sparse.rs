@@ -96,6 +96,16 @@ pub(super) fn empty() -> SmallVec<[u8; 6]> {
     bytes
 }
 
+/// Returns true if the runs are those of all registers, and none is cut off.
+pub(super) fn are_sound(bytes: &[u8]) -> bool {
+    let (mut width, mut registers) = (0, 0);
+    for run in runs(bytes) {
+        width += run.width();
+        registers += run.len;
+    }
+    width == bytes.len() && registers == REGISTERS
+}
+
 /// Calls a function with the registers that are not 0.
 ///
 /// # Errors

@@ -65,6 +65,15 @@ fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(next)
 }
 
+/// Makes the order of the database if SWAPDB in the same transaction has brought one that has none
+/// to a number whose keys are to be in order. Its task holds all shards alone.
+pub(super) fn order_swapped(call: &mut Call<'_, '_>) {
+    let is_due = call.effects.are_orders_due() && !call.keys.is_ordered() && !planted!("swapped-unordered");
+    if is_due && call.server.settings.ordered_databases()[call.keys.database()] {
+        call.keys.make_order();
+    }
+}
+
 /// Reads the number of an option.
 pub(super) fn limit(call: &Call<'_, '_>, at: usize) -> Result<usize, CommandError> {
     if at >= call.args.len() {

@@ -1,15 +1,23 @@
 //! RANGEDEL.
 
-use super::super::rights::allows_all_keys;
-use super::super::{Call, CommandError, CommandResult, EventClass};
-use super::bounds::{KeyBounds, NOT_ORDERED, limit};
+use super::super::{Call, CommandError, CommandResult, EventClass, Reach};
+use super::bounds::{KeyBounds, NOT_ORDERED, limit, order_swapped};
 use crate::keyspace::KeyCut;
+use crate::resp::Args;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// The error if the user may write some keys only.
 const MAY_NOT_WRITE: CommandError = CommandError::fixed("NOPERM RANGEDEL takes the right to write all keys");
 
-/// Deletes shard by shard, so that at most the keys of one are copied. It is replayed as a range:
-/// its size in the log does not depend on the number of keys.
+/// Any key may be deleted.
+pub(super) fn reach(_: Args<'_>) -> Option<Reach> {
+    Some(Reach { is_write: true, refusal: MAY_NOT_WRITE })
+}
+
+/// Keys of a DEL that is replayed.
+const KEYS_OF_REPLAY: usize = 1024;
+
+/// It is replayed as a range: its size in the log does not depend on the number of keys.
 pub(super) fn rangedel(call: &mut Call<'_, '_>) -> CommandResult {
     let args = call.args;
     let bounds = KeyBounds::read(args)?;
@@ -25,9 +33,7 @@ pub(super) fn rangedel(call: &mut Call<'_, '_>) -> CommandResult {
         }
         at += 1;
     }
-    if !allows_all_keys(call, true) {
-        return Err(MAY_NOT_WRITE);
-    }
+    order_swapped(call);
     let from = bounds.from();
     if !call.keys.is_ordered() && (!may_scan || most.is_some()) {
         return Err(NOT_ORDERED);
@@ -41,26 +47,51 @@ pub(super) fn rangedel(call: &mut Call<'_, '_>) -> CommandResult {
     };
     let to = last.as_deref().map_or(bounds.to(), KeyCut::After);
     let removed = delete_between(call, from, to);
-    call.integer(removed)
+    call.count(removed)
 }
 
-fn delete_between(call: &mut Call<'_, '_>, from: KeyCut<'_>, to: KeyCut<'_>) -> i64 {
-    let (mut removed, mut at) = (0, 0);
+/// Deletes the keys between two cuts, shard by shard. Returns their number. If it is stopped
+/// halfway by a panic, the keys are replayed that are gone.
+fn delete_between(call: &mut Call<'_, '_>, from: KeyCut<'_>, to: KeyCut<'_>) -> usize {
+    let mut removed = Vec::new();
+    // Unwind safe: no value is left in a state that is not sound, and what is gone is noted.
+    let outcome = catch_unwind(AssertUnwindSafe(|| delete_all(call, from, to, &mut removed)));
+    if let Err(panic) = outcome {
+        if planted!("rangedel-replayed-though-stopped") {
+            replay(call, from, to);
+            resume_unwind(panic);
+        }
+        // The last one is perhaps still there, or was not told of.
+        removed.pop_if(|key| call.keys.contains(key));
+        for keys in removed.chunks(KEYS_OF_REPLAY) {
+            call.replay([&b"DEL"[..]].into_iter().chain(keys.iter().map(|key| &**key)));
+        }
+        removed.last().into_iter().for_each(|key| call.keys.note_change(key));
+        resume_unwind(panic);
+    }
+    if !removed.is_empty() {
+        replay(call, from, to);
+    }
+    removed.len()
+}
+
+/// Deletes the keys between two cuts. Each is among the removed ones before it is gone: these are
+/// kept to the end, and take less memory than their entries did.
+fn delete_all(call: &mut Call<'_, '_>, from: KeyCut<'_>, to: KeyCut<'_>, removed: &mut Vec<Box<[u8]>>) {
+    let mut at = 0;
     while let Some(keys) = call.keys.shard_range(at, from, to) {
+        removed.reserve(keys.len());
         for key in keys {
-            if removed == 0 && call.keys.contains(&key) {
-                // Before the first one is gone: a panic later must not let the request be replayed
-                // as it was sent.
-                replay(call, from, to);
-            }
-            if call.keys.delete(&key) {
-                call.changed(EventClass::Generic, "del", &key);
-                removed += 1;
+            removed.push(key);
+            let key = &removed[removed.len() - 1];
+            if call.keys.delete(key) {
+                call.changed(EventClass::Generic, "del", key);
+            } else {
+                removed.pop();
             }
         }
         at += 1;
     }
-    removed
 }
 
 /// Notes what is to be replayed: a range of keys, with the last one in place of a limit. The

@@ -15,7 +15,12 @@ use delete::rangedel;
 use read::{range, rangecount};
 
 pub(super) const COMMANDS: &[Command] = &[
-    Command::new("range", -3, range).flags(&[Flags::READONLY]).all_keys().categories(&["keyspace"]).doc(
+    Command::new("range", -3, range)
+        .flags(&[Flags::READONLY])
+        .all_keys()
+        .reaching(read::reach)
+        .categories(&["keyspace"])
+        .doc(
         "order",
         "7.0.0",
         "O(S*log(N)+M*log(S)) with S the number of shards, N the number of keys in the database and M the \
@@ -35,6 +40,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::new("rangedel", -3, rangedel)
         .flags(&[Flags::WRITE])
         .all_keys()
+        .reaching(delete::reach)
         .categories(&["keyspace", "dangerous"])
         .doc(
             "order",

@@ -1,8 +1,7 @@
 //! RANGE and RANGECOUNT.
 
-use super::super::rights::allows_all_keys;
-use super::super::{Call, CommandError, CommandResult};
-use super::bounds::{KeyBounds, NOT_ORDERED, limit};
+use super::super::{Call, CommandError, CommandResult, Reach};
+use super::bounds::{KeyBounds, NOT_ORDERED, limit, order_swapped};
 use crate::keyspace::KeyCut;
 use crate::resp::Args;
 use crate::value::ValueRef;
@@ -58,13 +57,23 @@ impl<'a> RangeOptions<'a> {
     }
 }
 
+/// Values are read of any key.
+pub(super) fn reach(args: Args<'_>) -> Option<Reach> {
+    let mut at = 3;
+    while at < args.len() {
+        if args.is(at, "values") {
+            return Some(Reach { is_write: false, refusal: MAY_NOT_READ });
+        }
+        at += if args.is(at, "limit") || args.is(at, "after") { 2 } else { 1 };
+    }
+    None
+}
+
 pub(super) fn range(call: &mut Call<'_, '_>) -> CommandResult {
     let args = call.args;
     let bounds = KeyBounds::read(args)?;
     let options = RangeOptions::read(args, call)?;
-    if options.has_values && !allows_all_keys(call, false) {
-        return Err(MAY_NOT_READ);
-    }
+    order_swapped(call);
     let (from, to) = options.rest(bounds.from(), bounds.to());
     let keys = call.keys.range(from, to, options.is_reverse).ok_or(NOT_ORDERED)?;
     let found: Vec<&[u8]> = keys.take(options.limit).collect();
@@ -87,6 +96,7 @@ pub(super) fn range(call: &mut Call<'_, '_>) -> CommandResult {
 
 pub(super) fn rangecount(call: &mut Call<'_, '_>) -> CommandResult {
     let bounds = KeyBounds::read(call.args)?;
+    order_swapped(call);
     let count = call.keys.count_range(bounds.from(), bounds.to()).ok_or(NOT_ORDERED)?;
     call.count(count)
 }

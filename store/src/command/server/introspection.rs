@@ -18,7 +18,7 @@ pub(super) fn count(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 /// Finds a command, or a subcommand by a name such as `config|get`.
-fn find_by_path(name: &[u8]) -> Option<&'static Command> {
+pub(super) fn find_by_path(name: &[u8]) -> Option<&'static Command> {
     let Some(bar) = name.iter().position(|byte| *byte == b'|') else { return find(name) };
     find(&name[..bar])?.subcommand(&name[bar + 1..])
 }
@@ -123,39 +123,6 @@ fn write_specification(reply: &mut Reply, kind: &str, numbers: &[(&str, i64)]) {
     for (name, number) in numbers {
         reply.bulk(name.as_bytes());
         reply.integer(*number);
-    }
-}
-
-pub(super) fn docs(call: &mut Call<'_, '_>) -> CommandResult {
-    let names = call.args.skip(2);
-    let found: Vec<_> = match names.is_empty() {
-        true => commands().collect(),
-        false => names.iter().filter_map(find_by_path).collect(),
-    };
-    call.reply.map(found.len());
-    found.into_iter().for_each(|command| write_docs(call.reply, command));
-    call.done()
-}
-
-/// Writes the name of a command and what the documentation says.
-fn write_docs(reply: &mut Reply, command: &Command) {
-    let has_subcommands = !command.subcommands.is_empty();
-    reply.bulk(command.name.as_bytes());
-    reply.map(4 + usize::from(has_subcommands));
-    let texts = [
-        ("summary", command.summary),
-        ("since", command.since),
-        ("group", command.group),
-        ("complexity", command.complexity),
-    ];
-    for (name, text) in texts {
-        reply.bulk(name.as_bytes());
-        reply.bulk(text.as_bytes());
-    }
-    if has_subcommands {
-        reply.bulk(b"subcommands");
-        reply.map(command.subcommands.len());
-        command.subcommands.iter().for_each(|subcommand| write_docs(reply, subcommand));
     }
 }
 

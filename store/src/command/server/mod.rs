@@ -3,6 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `introspection` | COMMAND: what the table says |
+//! | `docs` | COMMAND DOCS: what the documentation says |
 //! | `key_specs`, `tips` | what it says of keys, and to proxies |
 //! | `config` | CONFIG |
 //! | `info` | INFO |
@@ -16,6 +17,7 @@
 
 mod config;
 mod debug;
+mod docs;
 mod info;
 mod info_statistics;
 mod introspection;
@@ -85,7 +87,7 @@ pub(super) const COMMANDS: &[Command] = &[
                 .flags(&[Flags::LOADING, Flags::STALE])
                 .categories(&["connection"])
                 .doc("server", "2.8.13", "O(1)", "Get total number of Redis commands"),
-            Command::new("command|docs", -2, introspection::docs)
+            Command::new("command|docs", -2, docs::docs)
                 .flags(&[Flags::LOADING, Flags::STALE])
                 .categories(&["connection"])
                 .doc(

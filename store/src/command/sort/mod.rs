@@ -10,9 +10,8 @@
 mod options;
 mod pattern;
 
-use super::rights::allows_all_keys;
-use super::{Call, Command, CommandError, CommandResult, EventClass, Flags};
-use crate::resp::parse_double;
+use super::{Call, Command, CommandError, CommandResult, EventClass, Flags, Reach};
+use crate::resp::{Args, parse_double};
 use crate::value::{CompactLimits, End, List, Value, ValueRef};
 use options::Options;
 use std::borrow::Cow;
@@ -26,11 +25,13 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::new("sort", -2, sort)
         .flags(&[Flags::WRITE, Flags::DENYOOM, Flags::MOVABLE_KEYS])
         .keys_and_patterns(options::keys, options::has_patterns)
+        .reaching(|args| reach(args, true))
         .categories(&["set", "sortedset", "list", "dangerous"])
         .doc("generic", "1.0.0", COMPLEXITY, "Sort the elements in a list, set or sorted set"),
     Command::new("sort_ro", -2, sort_ro)
         .flags(&[Flags::READONLY, Flags::MOVABLE_KEYS])
         .keys_and_patterns(options::read_only_keys, options::has_patterns)
+        .reaching(|args| reach(args, false))
         .categories(&["set", "sortedset", "list", "dangerous"])
         .doc(
             "generic",
@@ -51,22 +52,20 @@ fn sort_ro(call: &mut Call<'_, '_>) -> CommandResult {
     run(call, false)
 }
 
-/// Checks that the user may read all keys, as patterns may lead to any.
-fn check_patterns(call: &mut Call<'_, '_>, options: &Options<'_>) -> Result<(), CommandError> {
+/// Patterns may lead to any key, which the user has to be allowed to read.
+fn reach(args: Args<'_>, may_store: bool) -> Option<Reach> {
+    let options = Options::parse(args.skip(2), may_store).ok()?;
     let option = match options.by {
         Some(_) if !options.has_constant_by() => "BY",
         _ if !options.gets.is_empty() => "GET",
-        _ => return Ok(()),
+        _ => return None,
     };
-    if allows_all_keys(call, false) {
-        return Ok(());
-    }
-    Err(CommandError::new(format!("ERR {option} option of SORT denied due to insufficient ACL permissions.")))
+    let text = format!("ERR {option} option of SORT denied due to insufficient ACL permissions.");
+    Some(Reach { is_write: false, refusal: CommandError::new(text) })
 }
 
 fn run(call: &mut Call<'_, '_>, may_store: bool) -> CommandResult {
     let options = Options::parse(call.args.skip(2), may_store)?;
-    check_patterns(call, &options)?;
     let limits = call.limits();
     let elements = sorted(call, &options)?;
     if let Some(destination) = options.destination {

@@ -1,6 +1,6 @@
 //! XGROUP, XACK.
 
-use super::super::{Call, CommandError, CommandResult, container};
+use super::super::{Call, CommandError, CommandResult};
 use super::replay::{self, Names};
 use super::{group_changed, ids, no_such_group, read, write, wrong_subcommand};
 use crate::resp::parse_integer;
@@ -132,29 +132,6 @@ pub(super) fn delconsumer(call: &mut Call<'_, '_>) -> CommandResult {
         group_changed(call, "xgroup-delconsumer", key);
     }
     call.count(removed.unwrap_or(0))
-}
-
-pub(super) fn help(call: &mut Call<'_, '_>) -> CommandResult {
-    container::write_help(
-        call,
-        &[
-            "XGROUP <subcommand> [<arg> ...]. Subcommands:",
-            "CREATE <key> <group> <id|$> [MKSTREAM] [ENTRIESREAD <count>]",
-            "    Makes a group that reads what comes after <id>, or from now on.",
-            "    MKSTREAM makes the stream too, if there is none.",
-            "    ENTRIESREAD says how many entries up to <id> were ever added.",
-            "SETID <key> <group> <id|$> [ENTRIESREAD <count>]",
-            "    Lets the group go on after <id>.",
-            "DESTROY <key> <group>",
-            "    Removes the group.",
-            "CREATECONSUMER <key> <group> <consumer>",
-            "    Makes a consumer of the group.",
-            "DELCONSUMER <key> <group> <consumer>",
-            "    Removes a consumer, and returns how many entries it had not acknowledged.",
-            "HELP",
-            "    Prints this.",
-        ],
-    )
 }
 
 pub(super) fn xack(call: &mut Call<'_, '_>) -> CommandResult {

@@ -1,6 +1,6 @@
 //! XINFO.
 
-use super::super::{Call, CommandError, CommandResult, container};
+use super::super::{Call, CommandError, CommandResult};
 use super::{no_such_group, read, signed, write_entries, write_entry, write_id, wrong_subcommand};
 use crate::resp::{Reply, parse_integer};
 use crate::value::{Consumer, ConsumerGroup, Stream, StreamId};
@@ -171,21 +171,4 @@ pub(super) fn consumers(call: &mut Call<'_, '_>) -> CommandResult {
         name_and_number(reply, "idle", Some(signed(now.saturating_sub(consumer.seen_at))));
     }
     call.done()
-}
-
-pub(super) fn help(call: &mut Call<'_, '_>) -> CommandResult {
-    container::write_help(
-        call,
-        &[
-            "XINFO <subcommand> [<arg> ...]. Subcommands:",
-            "STREAM <key> [FULL [COUNT <count>]]",
-            "    Shows what is known of a stream; in full with its first entries and its groups.",
-            "GROUPS <key>",
-            "    Shows the groups of a stream.",
-            "CONSUMERS <key> <group>",
-            "    Shows the consumers of a group.",
-            "HELP",
-            "    Prints this.",
-        ],
-    )
 }

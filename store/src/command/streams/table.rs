@@ -1,10 +1,8 @@
 //! The commands on streams in the table of commands, in the words of Redis.
 
 use super::{add, autoclaim, claim, groups, info, pending, range, read, trim};
-use crate::command::container::container;
-use crate::command::{Command, Flags};
-
-const HELP: &[Flags] = &[Flags::LOADING, Flags::STALE];
+use crate::command::container::{container, help, list_subcommands};
+use crate::command::{Call, Command, CommandResult, Flags};
 
 pub(in crate::command) const COMMANDS: &[Command] = &[
     Command::new("xadd", -5, add::xadd)
@@ -180,12 +178,7 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
                 .keys(2, 2, 1)
                 .categories(&["stream"])
                 .doc("stream", "5.0.0", "O(1)", "Delete a consumer from a consumer group."),
-            Command::new("xgroup|help", 2, groups::help).flags(HELP).categories(&["stream"]).doc(
-                "stream",
-                "5.0.0",
-                "O(1)",
-                "Show helpful text about the different subcommands",
-            ),
+            help("xgroup|help", list_own, "stream", "5.0.0").categories(&["stream"]),
         ]),
     Command::new("xinfo", -2, container)
         .doc("stream", "5.0.0", "Depends on subcommand.", "A container for stream introspection commands")
@@ -205,11 +198,11 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
                 .keys(2, 2, 1)
                 .categories(&["stream"])
                 .doc("stream", "5.0.0", "O(1)", "List the consumers in a consumer group"),
-            Command::new("xinfo|help", 2, info::help).flags(HELP).categories(&["stream"]).doc(
-                "stream",
-                "5.0.0",
-                "O(1)",
-                "Show helpful text about the different subcommands",
-            ),
+            help("xinfo|help", list_own, "stream", "5.0.0").categories(&["stream"]),
         ]),
 ];
+
+/// The help on the containers of this family.
+fn list_own(call: &mut Call<'_, '_>) -> CommandResult {
+    list_subcommands(call, COMMANDS)
+}
