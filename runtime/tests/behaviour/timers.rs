@@ -1,10 +1,10 @@
 //! Timers: never early, each once, and none left behind.
 
 use crate::common::{Dropped, Gate, Setting, on_all, watchdog};
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
-use xtasking::Context;
+use xtasking::{Context, Priority, Promise};
 
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -155,4 +155,34 @@ fn timers_of_a_worker_that_has_left_are_looked_after() {
     let mut cores: Vec<_> = due.iter().take(4).collect();
     cores.sort_unstable();
     assert_eq!(cores, [0, 1, 2, 3]);
+}
+
+/// A part of long work. `since` counts the parts that began since one has found the timer due.
+fn run_part(is_over: Arc<AtomicBool>, since: Option<usize>, done: Promise<Option<usize>>, cx: &mut Context) {
+    if is_over.load(SeqCst) {
+        return done.fulfil(since);
+    }
+    let since = since.map(|parts| parts + 1).or_else(|| cx.poll_events().then_some(0));
+    cx.task(()).priority(Priority::Low).spawn(move |(), cx| run_part(is_over, since, done, cx));
+}
+
+#[test]
+fn what_a_part_of_long_work_finds_comes_before_the_next_parts() {
+    let _watched = watchdog();
+    let rt = Setting::Threads { workers: 1 }.build();
+    loop {
+        let (promise, parts) = rt.promise();
+        rt.task(()).spawn(move |(), cx| {
+            let is_over = Arc::new(AtomicBool::new(false));
+            let over = is_over.clone();
+            cx.timer(Duration::ZERO, move |_| over.store(true, SeqCst));
+            run_part(is_over, None, promise, cx);
+        });
+        // At times the worker finds it by itself before a part does.
+        if let Some(parts) = parts.join().unwrap() {
+            // Ageing lets one of them through.
+            assert!(parts <= 1, "{parts} parts");
+            return;
+        }
+    }
 }

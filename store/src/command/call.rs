@@ -5,6 +5,7 @@ use crate::keyspace::Keys;
 use crate::resp::{Args, Reply, parse_double, parse_integer};
 use crate::server::Server;
 use crate::session::Session;
+use crate::value::{Stream, StreamId, ValueRef};
 
 /// What the function of a command returns. An error becomes the reply.
 pub type CommandResult = Result<Outcome, CommandError>;
@@ -33,6 +34,53 @@ pub struct Block {
     pub null: NullReply,
     /// Whether it also runs again when one of the keys is removed.
     pub heeds_removal: bool,
+    /// What a key has to have before it runs again.
+    pub condition: WakeCondition,
+}
+
+/// What a blocked command waits for at its keys. It does not run again before, as it would only
+/// wait again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WakeCondition {
+    /// Any value.
+    #[default]
+    Value,
+    /// A list.
+    List,
+    /// A sorted set.
+    SortedSet,
+    /// Entries of a stream after these: one for each key.
+    Entries(Vec<StreamId>),
+    /// Entries of a stream that this group has not read, or the end of the group or the stream.
+    GroupEntries(Box<[u8]>),
+}
+
+impl WakeCondition {
+    /// Returns true if a command gets something that waits for these keys, given the value that one
+    /// of them has now; or if its wait is over without it.
+    pub(crate) fn is_met(&self, keys: &[Box<[u8]>], key: &[u8], value: Option<ValueRef<'_>>) -> bool {
+        let stream = || value.and_then(|value| value.as_stream().ok());
+        let has_after = |stream: &Stream, after| {
+            // The ID of the last one that was added is at hand; it may have been deleted.
+            let log = stream.log();
+            log.state().last_id > after && log.last().is_some_and(|last| last > after)
+        };
+        match self {
+            Self::Value => true,
+            Self::List => value.is_some_and(|value| value.as_list().is_ok()),
+            Self::SortedSet => value.is_some_and(|value| value.as_sorted_set().is_ok()),
+            Self::Entries(after) => {
+                let at = keys.iter().position(|other| **other == *key);
+                let after = at.and_then(|at| after.get(at).copied());
+                after.zip(stream()).is_some_and(|(after, stream)| has_after(stream, after))
+            }
+            Self::GroupEntries(name) => {
+                let group = stream().and_then(|stream| Some((stream, stream.group(name)?)));
+                group.is_none_or(|(stream, group)| has_after(stream, group.last_id))
+            }
+        }
+    }
 }
 
 /// What a command writes in place of its reply: in a transaction, where it cannot wait, and at its

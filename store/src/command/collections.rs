@@ -1,7 +1,7 @@
 //! What the commands on lists, hashes, sets and sorted sets have in common.
 
 use super::operands::reversible;
-use super::{Block, Call, CommandError, CommandResult, EventClass, NullReply, Outcome};
+use super::{Block, Call, CommandError, CommandResult, EventClass, NullReply, Outcome, WakeCondition};
 use crate::glob;
 use crate::resp::{Args, parse_integer};
 use crate::session::Session;
@@ -66,14 +66,15 @@ pub(super) fn first_of<'a>(
     Ok(None)
 }
 
-/// Waits for one of the keys.
-pub(super) fn wait(keys: Args<'_>, deadline: Option<u64>) -> Outcome {
+/// Waits for something at one of the keys.
+pub(super) fn wait(keys: Args<'_>, condition: WakeCondition, deadline: Option<u64>) -> Outcome {
     Outcome::Block(Block {
         keys: keys.iter().map(Into::into).collect(),
         others: Vec::new(),
         deadline,
         null: NullReply::Array,
         heeds_removal: false,
+        condition,
     })
 }
 

@@ -81,7 +81,7 @@ mod strings;
 mod table;
 mod transactions;
 
-pub use call::{Block, Call, CommandResult, NullReply, Outcome};
+pub use call::{Block, Call, CommandResult, NullReply, Outcome, WakeCondition};
 pub use commands::Commands;
 pub(crate) use commands::{Malformed, visit_unit, visit_units};
 pub(crate) use diagnostics::{note_event_since, note_time, show};

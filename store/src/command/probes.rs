@@ -1,6 +1,6 @@
 //! Commands for tests of the engine: they wait for strings.
 
-use super::{Block, Call, Command, CommandResult, EventClass, Flags, NullReply, Outcome};
+use super::{Block, Call, Command, CommandResult, EventClass, Flags, NullReply, Outcome, WakeCondition};
 use crate::value::{StringValue, Value, ValueRef};
 
 pub(super) const COMMANDS: &[Command] = &[
@@ -21,6 +21,7 @@ fn block(call: &Call<'_, '_>, keys: &[&[u8]], others: &[&[u8]]) -> CommandResult
         deadline,
         null: NullReply::Array,
         heeds_removal: false,
+        condition: WakeCondition::Value,
     }))
 }
 

@@ -14,10 +14,11 @@ use crate::resp::{Reply, Requests};
 use crate::session::Session;
 use std::fmt;
 use std::sync::Arc;
-use xtasking::Context;
 use xtasking::task::Spawner;
+use xtasking::{Context, Priority};
 
-/// The most requests that one task runs, so that it is not long.
+/// The most requests that one task runs, so that it is not long. It runs fewer if they take much
+/// time, see [`Turn::is_spent`].
 const MOST_REQUESTS: usize = 256;
 
 /// The bytes for which there is room at first, for each request, and for all of them.
@@ -75,6 +76,8 @@ pub(super) struct Batch {
     pub(super) lacks_memory: bool,
     /// Set if all shards are to be visited before the next request, and before the replies.
     pub(super) is_visit_due: bool,
+    /// Set if the next turn comes after the requests of other sessions, as the last one was long.
+    pub(super) gives_way: bool,
     /// What is known of the shards, if keys are being evicted for the next request.
     sweep: Option<Box<Sweep>>,
     then: Box<dyn Completion>,
@@ -118,6 +121,7 @@ impl Batch {
             checked: None,
             lacks_memory: false,
             is_visit_due: false,
+            gives_way: false,
             sweep: None,
             then,
         })
@@ -168,7 +172,7 @@ impl Batch {
         let mut sweep = self.sweep.take();
         // Of a request that was put off: there may be memory now.
         self.lacks_memory = false;
-        while self.next < end {
+        while self.next < end && (!turn.is_spent || planted!("long-turns")) {
             if self.is_done() {
                 return Turned::Done(self);
             }
@@ -203,6 +207,11 @@ impl Batch {
                 None => return Turned::Parked,
             }
         }
+        if self.is_done() {
+            return Turned::Done(self);
+        }
+        // What has come meanwhile does not wait for the rest.
+        cx.poll_events();
         Turned::Paused(self)
     }
 
@@ -242,9 +251,12 @@ impl Batch {
     }
 
     /// Lets a task go on.
-    pub(super) fn launch<S: Spawner>(self: Box<Self>, spawner: S) {
+    pub(super) fn launch<S: Spawner>(mut self: Box<Self>, spawner: S) {
+        let gives_way = std::mem::take(&mut self.gives_way);
+        let priority = if gives_way { Priority::Low } else { Priority::Normal };
         let requests = (self.requests.len() - self.next).min(MOST_REQUESTS);
-        spawner.task(()).cost(cost::of_requests(requests)).spawn(move |(), cx| {
+        let task = spawner.task(()).priority(priority).cost(cost::of_requests(requests));
+        task.spawn(move |(), cx| {
             if let Some(batch) = self.advance(cx) {
                 batch.reply(cx);
             }
@@ -292,6 +304,9 @@ impl Batch {
         turn.settle(&inner, cx);
         if let Some(batch) = &batch {
             turn.publish(&inner, batch);
+        }
+        if turn.is_spent {
+            cx.poll_events();
         }
         turn.pass_on(&inner, batch, cx);
     }

@@ -16,10 +16,14 @@ use crate::server::{
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use xtasking::Runtime;
 use xtasking::primitive::ReaderWriterLatch;
 use xtasking_storage::Disk;
+
+/// The time after which a session lets others have their turn: a small part of what a client waits
+/// for anyway, and hundreds of ordinary requests.
+const LONGEST_TURN: Duration = Duration::from_micros(500);
 
 /// An engine under construction; made by [`Engine::builder`].
 #[must_use = "an engine is made by `build`"]
@@ -254,6 +258,7 @@ impl Builder {
             clock: self.clock,
             on_effects: self.on_effects,
             seed,
+            turn_time: (!rt.is_simulated()).then_some(LONGEST_TURN),
             cycles: Cycles::default(),
         });
         engine.inner.apply_memory_settings();

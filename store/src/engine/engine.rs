@@ -15,9 +15,9 @@ use crate::session::Session;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use xtasking::task::{ReadOrWrite, Spawner};
-use xtasking::{Context, Object, Runtime, RuntimeHandle, Shared};
+use xtasking::{Context, Object, Priority, Runtime, RuntimeHandle, Shared};
 
 /// Follows the effects of commands, unit by unit.
 pub(super) type EffectsHook = Box<dyn Fn(&Effects) + Send + Sync>;
@@ -80,6 +80,8 @@ pub(super) struct Inner {
     pub(super) clock: Clock,
     pub(super) on_effects: Option<EffectsHook>,
     pub(super) seed: u64,
+    /// After which time a session lets others have their turn; `None` in a simulation.
+    pub(super) turn_time: Option<Duration>,
     pub(super) cycles: Cycles,
 }
 
@@ -282,17 +284,19 @@ impl Inner {
         self.report(&effects);
         self.record(cx.worker(), &effects, &mut keys);
         self.count_growth(cx.worker(), &mut keys);
+        self.free_later(keys.take_garbage(), cx);
         serve_later(self, keys.take_ready(), cx);
         note_event_since(&self.server, "expire-cycle", keys.now(), began);
     }
 
-    /// Spawns a task on shards.
+    /// Spawns a task on shards. Others may wait for it, so it is as urgent as any request.
     pub(super) fn spawn_on<S, F>(&self, spawner: S, shards: Shards, body: F)
     where
         S: Spawner,
         F: FnOnce(HeldShards<'_>, &mut Context) + Send + 'static,
     {
-        spawner.task(self.accesses(&shards)).cost(cost::of_shards(&shards)).spawn(move |views, cx| {
+        let task = spawner.task(self.accesses(&shards)).priority(Priority::Normal);
+        task.cost(cost::of_shards(&shards)).spawn(move |views, cx| {
             body(HeldShards::of(&shards, views), cx);
         });
     }

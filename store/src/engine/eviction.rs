@@ -8,7 +8,9 @@ use super::serve::serve_later;
 use super::sweep::Sweep;
 use super::turn::Turn;
 use crate::command::{Command, note_event_since};
-use crate::keyspace::{AccessClock, Candidate, CandidatePool, EvictionOrder, HeldShards, Keys, Shard};
+use crate::keyspace::{
+    AccessClock, Candidate, CandidatePool, EvictionOrder, Garbage, HeldShards, Keys, Shard,
+};
 use crate::server::{KnownMemory, Setting};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -41,6 +43,13 @@ enum Attempt {
     Busy(usize),
     /// There is no candidate in any shard.
     Nothing,
+}
+
+/// What is still to be done for an eviction.
+struct EvictionRest {
+    /// The key, if sessions wait for it.
+    ready: Vec<(usize, Box<[u8]>)>,
+    garbage: Vec<Garbage>,
 }
 
 /// Keys being evicted by a task that holds no shards.
@@ -196,9 +205,9 @@ impl Inner {
         let offered = shard.offer_candidates(number, samples, order, clock, self.now(), &mut pool);
         sweep.note(number, offered == 0, self.shards.len());
         if let Some(candidate) = pool.pop()
-            && let Some(ready) = self.evict(HeldShards::written(number, shard), candidate, order, cx.worker())
+            && let Some(rest) = self.evict(HeldShards::written(number, shard), candidate, order, cx.worker())
         {
-            serve_later(self, ready, cx);
+            self.end_eviction(rest, cx);
             sweep.forget();
         }
     }
@@ -207,15 +216,20 @@ impl Inner {
         self.server.settings.number(Setting::MaxMemorySamples) as usize
     }
 
-    /// Evicts a candidate whose shard the task holds. Returns the key if sessions wait for it: they
-    /// are to be served. `None` if it was not evicted.
+    fn end_eviction(self: &Arc<Self>, rest: EvictionRest, cx: &mut Context) {
+        self.free_later(rest.garbage, cx);
+        serve_later(self, rest.ready, cx);
+    }
+
+    /// Evicts a candidate whose shard the task holds. Returns what is to be done afterwards; `None`
+    /// if it was not evicted.
     fn evict(
         &self,
         held: HeldShards<'_>,
         candidate: Candidate,
         order: EvictionOrder,
         worker: usize,
-    ) -> Option<Vec<(usize, Box<[u8]>)>> {
+    ) -> Option<EvictionRest> {
         // Inside of the shard: a pause begins before or after.
         if self.is_paused() {
             return None;
@@ -232,7 +246,7 @@ impl Inner {
         self.record(worker, &effects, &mut keys);
         self.count_growth(worker, &mut keys);
         self.server.memory.count_evicted();
-        Some(keys.take_ready())
+        Some(EvictionRest { ready: keys.take_ready(), garbage: keys.take_garbage() })
     }
 }
 
@@ -285,8 +299,8 @@ impl<'e> Eviction<'e> {
         let (inner, order, number, worker) = (self.inner, self.order, candidate.shard, cx.worker());
         let evict = |shard: &mut _| inner.evict(HeldShards::written(number, shard), candidate, order, worker);
         match cx.task(inner.shards[number].write()).try_call(evict) {
-            Ok(Some(ready)) => {
-                serve_later(inner, ready, cx);
+            Ok(Some(rest)) => {
+                inner.end_eviction(rest, cx);
                 Attempt::Evicted
             }
             Ok(None) | Err(_) => Attempt::Missed,

@@ -26,6 +26,7 @@
 //! | `sweep` | which shards may have a key to evict |
 //! | `room` | which commands are refused when none can go |
 //! | `round` | goes from shard to shard when settings have changed |
+//! | `freeing` | frees what was removed and is large |
 //! | `snapshot` | takes snapshots |
 //! | `client` | [`Client`]: a session for threads that wait for replies |
 //!
@@ -54,6 +55,7 @@ mod engine;
 mod eviction;
 #[cfg(test)]
 mod eviction_tests;
+mod freeing;
 mod import;
 mod load;
 mod parcel;

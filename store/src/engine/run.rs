@@ -196,6 +196,9 @@ impl<'v> Body<'v> {
         self.turn.calls.add_keys(self.keys.take_counts());
         let growth = self.inner.count_growth(self.turn.worker, &mut self.keys);
         self.turn.note_growth(self.inner, growth);
+        if self.keys.has_garbage() {
+            self.turn.garbage.append(&mut self.keys.take_garbage());
+        }
         if !self.turn.effects.is_untouched() {
             self.turn.calls.add_changes(self.turn.effects.changes());
             self.inner.report(&self.turn.effects);

@@ -8,7 +8,7 @@ use super::plan::{Shards, normalize};
 use super::run::Body;
 use super::turn::Turn;
 use crate::command::{Command, SnapshotRequest, check_rights, resolve, show, write_timeout};
-use crate::keyspace::Waiting;
+use crate::keyspace::{Entry, Waiting};
 use crate::server::{CommandCounts, Unblock};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -51,29 +51,29 @@ pub(super) fn serve_ready(body: &mut Body<'_>) {
 }
 
 /// Serves the sessions that wait for a key, in order, as long as the key is there. If it is not,
-/// those are served that have to know.
+/// those are served that have to know. Only the commands run that get something: to run each of
+/// those that wait would take as long as there are many, while the shard is held.
 fn serve_key(body: &mut Body<'_>, database: usize, key: &[u8]) {
     body.keys.begin(database, body.turn.now);
-    let mut waiting = body.keys.waiting(key);
+    let are_waiting = body.keys.next_waiting(key, None, false).is_some();
     let is_held = || body.inner.hold_serve(Serve::of_key(body.inner, database, key.into())).is_none();
-    if waiting.is_empty() || body.inner.server.has_pause() && is_held() {
+    if !are_waiting || body.inner.server.has_pause() && is_held() {
         return;
     }
     body.keys.keep_expired(false);
-    if planted!("waits-out-of-order") {
-        waiting.reverse();
-    }
-    let mut is_there = true;
-    for waiting in waiting {
-        if is_there {
-            body.keys.begin(database, body.turn.now);
-            is_there = body.keys.contains(key);
-        }
-        if !is_there && !waiting.heeds_removal {
-            continue;
-        }
+    let (mut is_there, mut last) = (true, None);
+    loop {
+        body.keys.begin(database, body.turn.now);
+        is_there = is_there && body.keys.contains(key);
+        let Some(waiting) = body.keys.next_waiting(key, last, !is_there) else { return };
+        last = Some(waiting.ticket);
         let mut missing = None;
         let parked = body.inner.blocked.take_to_run(waiting, key, |parked| {
+            let value = body.keys.peek(key).map(Entry::value);
+            let condition = &parked.block.condition;
+            if !condition.is_met(&parked.block.keys, key, value) && !planted!("unmet-waits-run") {
+                return false;
+            }
             let holds_others = parked.block.others.iter().all(|other| body.keys.may_write(other));
             if !holds_others && !planted!("other-shards-not-held") {
                 missing = Some(shards_of(body.inner, parked, key));

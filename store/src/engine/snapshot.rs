@@ -2,14 +2,15 @@
 //!
 //! A task that holds all shards for reading begins the new version of the keyspace. Then some tasks
 //! go from shard to shard and save what no task has saved before it changed it; see
-//! `keyspace::versions`. A thread writes the file. When much waits to be written, the tasks that
-//! visit are spawned by that thread, and when very much does, so are those that write.
+//! `keyspace::versions`. They have a low priority, and are short: requests go before. A thread
+//! writes the file. When much waits to be written, the tasks that visit are spawned by that thread,
+//! and when very much does, so are those that write.
 
 use super::Engine;
 use super::batch::Batch;
 use super::engine::Inner;
 use crate::command::{Command, CommandError, Flags, SnapshotRequest, resolve};
-use crate::keyspace::{HeldShards, Keys, Shard, Waiting};
+use crate::keyspace::{Garbage, HeldShards, Keys, Shard, Waiting};
 use crate::rdb::put_record;
 use crate::server::{SaveResult, Server, Setting, SnapshotKind, Unblock};
 use crate::session::Session;
@@ -19,13 +20,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
-use xtasking::Context;
 use xtasking::task::Spawner;
+use xtasking::{Context, Priority};
 
-/// Bytes that one task saves, before another one goes on.
-pub(super) const BYTES_OF_TASK: usize = 64 * 1024;
-/// Bytes to be written from which on the tasks that visit wait.
-pub(super) const MOST_PENDING: usize = 8 << 20;
+/// Bytes that one task saves, before another one goes on: a thousand small records, which take some
+/// 100 µs.
+pub(super) const BYTES_OF_TASK: usize = 32 * 1024;
+/// With the rest of the last segment.
+const ROOM_OF_TASK: usize = BYTES_OF_TASK + BYTES_OF_TASK / 4;
+/// Bytes to be written from which on the tasks that visit wait. The thread that writes them may
+/// share a core with a worker, which then waits about a millisecond for it.
+pub(super) const MOST_PENDING: usize = 1 << 20;
 
 impl Engine {
     /// Takes a snapshot and waits for it, as SAVE does. A snapshot that is taken already is waited
@@ -132,15 +137,15 @@ impl Inner {
     pub(super) fn start_snapshot<S: Spawner>(self: &Arc<Self>, kind: SnapshotKind, spawner: S) {
         let all = (0..self.shards.len()).map(|shard| (shard, false)).collect();
         let mut guard = StartGuard(Some(self.clone()));
-        self.spawn_on(spawner, all, move |held, cx| {
+        self.spawn_on(spawner, all, move |held, _| {
             if let Some(inner) = guard.0.take() {
-                inner.begin_snapshot(kind, &held, cx);
+                inner.begin_snapshot(kind, &held);
             }
         });
     }
 
     /// Begins the snapshot at this moment: the task holds all shards.
-    fn begin_snapshot(self: Arc<Self>, kind: SnapshotKind, held: &HeldShards<'_>, cx: &mut Context) {
+    fn begin_snapshot(self: Arc<Self>, kind: SnapshotKind, held: &HeldShards<'_>) {
         let sizes = |database| {
             let counts = held.iter().map(|shard| shard.counts(database));
             counts.fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1))
@@ -174,7 +179,7 @@ impl Inner {
         }
         let version = self.versions.begin(output.clone());
         self.server.persistence.note_moment(self.server.statistics.changes());
-        Visit::begin(self, output, version, cx);
+        Visit::begin(self, output, version);
     }
 
     /// Ends the snapshot, and tells what has waited for it.
@@ -274,7 +279,7 @@ impl Drop for Visit {
 }
 
 impl Visit {
-    pub(super) fn begin(inner: Arc<Inner>, output: Arc<SnapshotOutput>, version: u32, cx: &mut Context) {
+    pub(super) fn begin(inner: Arc<Inner>, output: Arc<SnapshotOutput>, version: u32) {
         let visitors = inner.shards.len().min(inner.server.workers);
         let visit = Arc::new(Self {
             inner,
@@ -284,22 +289,27 @@ impl Visit {
             visitors: AtomicUsize::new(visitors),
             is_complete: AtomicBool::new(false),
         });
-        (0..visitors).for_each(|shard| visit.clone().spawn(&mut *cx, shard));
+        // From the runtime, so that each worker has one of them.
+        (0..visitors).for_each(|shard| visit.clone().spawn(&*visit.inner.runtime, shard));
     }
 
     fn spawn<S: Spawner>(self: Arc<Self>, spawner: S, shard: usize) {
         let inner = self.inner.clone();
-        spawner.task(inner.shards[shard].write()).spawn(move |held, cx| self.visit(shard, held, cx));
+        let priority = if planted!("visits-before-requests") { Priority::Normal } else { Priority::Low };
+        let task = spawner.task(inner.shards[shard].write()).priority(priority);
+        task.spawn(move |held, cx| self.visit(shard, held, cx));
     }
 
     /// Saves a part of a shard, and lets another task go on.
     fn visit(self: Arc<Self>, number: usize, shard: &mut Shard, cx: &mut Context) {
+        let mut garbage = Vec::new();
         let is_done = if self.output.has_failed() {
-            shard.drop_retired();
+            garbage = shard.take_retired();
             true
         } else {
-            self.save(shard)
+            self.save(shard, &mut garbage)
         };
+        self.inner.free_later(garbage, cx);
         // Relaxed: only the number has to be another one.
         let next = if is_done { self.next_shard.fetch_add(1, Ordering::Relaxed) } else { number };
         if next >= self.inner.shards.len() {
@@ -316,14 +326,16 @@ impl Visit {
                 self.spawn(&*inner.runtime, next);
             });
         } else {
+            // Requests that have come meanwhile do not wait for the next part.
+            cx.poll_events();
             self.spawn(cx, next);
         }
     }
 
     /// Saves a part of a shard. Returns true if that was the last one.
-    fn save(&self, shard: &mut Shard) -> bool {
-        let (mut bytes, mut database, mut saved) = (Vec::new(), 0, 0);
-        let is_done = shard.visit_unsaved(self.version, |origin, entries| {
+    fn save(&self, shard: &mut Shard, garbage: &mut Vec<Garbage>) -> bool {
+        let (mut bytes, mut database, mut saved) = (Vec::with_capacity(ROOM_OF_TASK), 0, 0);
+        let is_done = shard.visit_unsaved(self.version, garbage, |origin, entries| {
             if origin != database {
                 self.output.send(database, std::mem::take(&mut bytes));
                 database = origin;

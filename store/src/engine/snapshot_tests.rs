@@ -231,9 +231,9 @@ fn visitors_wait_when_much_is_to_be_written() {
     let output = Arc::new(output);
     let (inner, own) = (Arc::clone(&*engine.inner), output.clone());
     rt.task(())
-        .submit(move |(), cx| {
+        .submit(move |(), _| {
             let version = inner.versions.begin(own.clone());
-            Visit::begin(inner, own, version, cx);
+            Visit::begin(inner, own, version);
         })
         .join()
         .unwrap();
@@ -248,6 +248,43 @@ fn visitors_wait_when_much_is_to_be_written() {
         rt.task(()).submit(|(), _| ()).join().unwrap();
     }
     assert_eq!(output.pending(), 0);
+    engine.inner.versions.end(false);
+}
+
+/// Runs requests one after the other. Then says how much of a snapshot was saved meanwhile.
+fn run_beside(
+    engine: Engine,
+    output: Arc<SnapshotOutput>,
+    left: u32,
+    done: Promise<usize>,
+    cx: &mut Context,
+) {
+    if left == 0 {
+        return done.fulfil(output.pending());
+    }
+    let (own, session) = (engine.clone(), engine.session(""));
+    own.submit(cx, session, Requests::one(["GET", "key:1"]), move |_, cx: &mut Context| {
+        run_beside(engine, output, left - 1, done, cx);
+    });
+}
+
+#[test]
+fn requests_come_before_the_parts_of_a_snapshot() {
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    // Each shard is a part.
+    let engine = large(&rt, 1000);
+    let (output, _receiver) = SnapshotOutput::new();
+    let output = Arc::new(output);
+    let (own, begun) = (engine.clone(), output.clone());
+    let (promise, saved) = rt.promise();
+    rt.task(()).spawn(move |(), cx| {
+        let version = own.inner.versions.begin(begun.clone());
+        Visit::begin(Arc::clone(&*own.inner), begun.clone(), version);
+        run_beside(own, begun, 40, promise, cx);
+    });
+    let saved = saved.join().unwrap();
+    assert!(saved < MOST_PENDING / 2, "{saved} bytes were saved before the requests were run");
+    eventually("all is saved", || output.pending() >= 1_000_000);
     engine.inner.versions.end(false);
 }
 

@@ -1,11 +1,12 @@
 //! Sessions that wait, by the commands of `command::probes`.
 
+use super::freeing::PIECES_OF_TASK;
 use super::{Client, Engine, Finished};
 use crate::command::Effects;
 use crate::keyspace::{AccessClock, Entry, Shard, Waiting};
 use crate::resp::Requests;
 use crate::server::Unblock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use xtasking::platform::Simulation;
 use xtasking::{Context, Handle, Runtime};
@@ -504,6 +505,124 @@ fn a_session_that_is_killed_during_a_pause_watches_no_keys_any_more() {
     engine.inner.end_pause(&rt);
     let calls = run(&mut client, "INFO commandstats");
     assert!(calls.contains("cmdstat_watch:") && !calls.contains("unwatch"), "{calls}");
+}
+
+/// Submits requests of two sessions to the only worker, which runs tasks in the order in which they
+/// come. Returns whether the first session had its replies before the second one.
+fn first_ends_first(engine: &Engine, rt: &Runtime, first: Requests, second: Requests) -> bool {
+    let (promise, handle) = rt.promise();
+    let engine = engine.clone();
+    rt.task(()).spawn(move |(), _| {
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let ended = has_ended.clone();
+        let note = move |_, _: &mut Context| ended.store(true, Ordering::SeqCst);
+        engine.submit(&*engine.inner.runtime, engine.session(""), first, note);
+        let then = move |_, _: &mut Context| promise.fulfil(has_ended.load(Ordering::SeqCst));
+        engine.submit(&*engine.inner.runtime, engine.session(""), second, then);
+    });
+    handle.join().unwrap()
+}
+
+/// Makes a set or a list of this many elements.
+fn fill(client: &mut Client, command: &str, key: &str, elements: usize) {
+    for first in (0..elements).step_by(1000) {
+        let numbers = (first..elements.min(first + 1000)).map(|number| number.to_string());
+        let request: Vec<String> = [command.to_owned(), key.to_owned()].into_iter().chain(numbers).collect();
+        client.run(&request).unwrap();
+    }
+}
+
+#[test]
+fn a_pipeline_of_long_requests_gives_way_to_other_sessions() {
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    let engine = Engine::builder().shards(4).build(&rt);
+    fill(&mut engine.client(), "RPUSH", "list", 10_000);
+    let pipeline = |request: &[&str]| {
+        let mut requests = Requests::default();
+        (0..200).for_each(|_| requests.push(request));
+        requests
+    };
+    let get = || Requests::one(["GET", "key"]);
+    assert!(first_ends_first(&engine, &rt, pipeline(&["GET", "key"]), get()), "as many as are run at once");
+    assert!(!first_ends_first(&engine, &rt, pipeline(&["LRANGE", "list", "0", "-1"]), get()));
+}
+
+#[test]
+fn what_is_large_is_freed_after_the_reply() {
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    let engine = Engine::builder().shards(4).build(&rt);
+    let mut client = engine.client();
+    for line in ["DEL set", "UNLINK set", "SET set small", "FLUSHDB", "FLUSHALL", "SDIFFSTORE set one two"] {
+        assert!(run(&mut client, "SADD one a b").starts_with(':'));
+        fill(&mut client, "SADD", "set", 3 * PIECES_OF_TASK);
+        let (promise, handle) = rt.promise();
+        let own = engine.clone();
+        let then = move |_, _: &mut Context| promise.fulfil(own.server().memory.unfreed());
+        engine.submit(&rt, engine.session(""), Requests::one(line.split(' ')), then);
+        assert!(handle.join().unwrap() > 0, "{line}");
+        eventually("all is freed", || engine.server().memory.unfreed() == 0);
+        assert_eq!(run(&mut client, "FLUSHALL"), "+OK\\r\\n");
+    }
+}
+
+#[test]
+fn commands_that_would_wait_again_do_not_run() {
+    on_each(settings(), |setting| {
+        let store = Store::new(setting, 4);
+        let mut client = store.engine.client();
+        run(&mut client, "XGROUP CREATE stream group $ MKSTREAM");
+        run(&mut client, "XGROUP CREATE stream other $");
+        let read = |group: &str| format!("XREADGROUP GROUP {group} c BLOCK 0 STREAMS stream >");
+        let mut waiting: Vec<_> = (0..4).map(|_| store.block(&[&read("group")])).collect();
+        let other = store.block(&[&read("other")]);
+        let late = store.block(&["XREAD BLOCK 0 STREAMS stream 9999999999999-0"]);
+        let list = store.block(&["BLPOP list 0"]);
+        run(&mut client, "CONFIG SET slowlog-log-slower-than 0");
+        run(&mut client, "SLOWLOG RESET");
+        run(&mut client, "XADD stream 1-0 field value");
+        run(&mut client, "SET list string");
+        let log = run(&mut client, "SLOWLOG GET -1");
+        let counts = ["XREADGROUP", "XREAD\\r", "BLPOP"].map(|name| log.matches(name).count());
+        assert_eq!(counts, [2, 0, 0], "{log}");
+        for handle in [waiting.remove(0).1, other.1] {
+            assert!(replies(handle).contains("value"));
+        }
+        // The end of the group ends all waits for it, and no others.
+        run(&mut client, "XGROUP DESTROY stream group");
+        for (_, handle) in waiting {
+            assert!(replies(handle).starts_with("-NOGROUP"));
+        }
+        run(&mut client, "DEL list");
+        assert_eq!(run(&mut client, "RPUSH list a"), ":1\\r\\n");
+        assert!(replies(list.1).contains("list"));
+        assert_eq!(
+            run(&mut client, "XADD stream 9999999999999-1 field last"),
+            "$15\\r\\n9999999999999-1\\r\\n"
+        );
+        assert!(replies(late.1).contains("last"));
+    });
+}
+
+/// CLIENT UNBLOCK and CLIENT LIST see such a session as blocked all the time.
+#[test]
+fn a_session_stays_blocked_while_others_are_served() {
+    let store = Store::new(Setting::Threads { workers: 2 }, 4);
+    let (id, _handle) = store.block(&["XREAD BLOCK 0 STREAMS stream 9999999999999-0"]);
+    let info = store.engine.server().clients.get(id).unwrap();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            while !is_over.load(Ordering::SeqCst) {
+                assert!(info.is_blocked());
+            }
+        });
+        let mut client = store.engine.client();
+        for number in 1..2000 {
+            run(&mut client, &format!("XADD stream {number}-0 field value"));
+        }
+        is_over.store(true, Ordering::SeqCst);
+        watcher.join().unwrap();
+    });
 }
 
 /// Returns the names of all keys of the database, in order.

@@ -24,6 +24,7 @@ impl Turn {
         let now = Instant::now();
         let elapsed = now.saturating_duration_since(self.measured_at);
         self.measured_at = now;
+        self.is_spent |= self.spent_at.is_some_and(|spent_at| now >= spent_at);
         u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
     }
 

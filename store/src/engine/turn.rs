@@ -9,7 +9,7 @@ use super::plan::{Place, Request, runs_now};
 use super::run::Body;
 use super::serve::{Errand, Serve, serve_in_order, stop_waiting};
 use crate::command::{Command, Effects, Run, caught, check_listening};
-use crate::keyspace::{AccessClock, Entry, HeldShards};
+use crate::keyspace::{AccessClock, Entry, Garbage, HeldShards};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
@@ -30,9 +30,16 @@ pub(super) struct Turn {
     pub(super) served: Vec<Box<Batch>>,
     /// What other tasks have to do.
     pub(super) errands: Vec<Errand>,
+    /// What is to be freed when the shards are left.
+    pub(super) garbage: Vec<Garbage>,
     pub(super) calls: Calls,
     /// Up to when requests were measured.
     pub(super) measured_at: Instant,
+    /// When other sessions are to have their turn; `None` in a simulation, which has no such time.
+    pub(super) spent_at: Option<Instant>,
+    /// Set once that was so when requests were measured. Those that may take long are measured one
+    /// by one, so a turn is longer than it should be by one request.
+    pub(super) is_spent: bool,
     /// The last command that was run or queued.
     pub(super) last_command: Option<&'static str>,
     /// The hash of the first argument of the next command, if it is known.
@@ -61,6 +68,7 @@ pub(super) enum Delay {
 
 impl Turn {
     pub(super) fn new(inner: &Inner, worker: usize) -> Self {
+        let measured_at = Instant::now();
         Self {
             now: inner.now(),
             worker,
@@ -68,8 +76,11 @@ impl Turn {
             effects: inner.effects(),
             served: Vec::new(),
             errands: Vec::new(),
+            garbage: Vec::new(),
             calls: Calls::default(),
-            measured_at: Instant::now(),
+            measured_at,
+            spent_at: inner.turn_time.map(|time| measured_at + time),
+            is_spent: false,
             last_command: None,
             hash: None,
             before_next: VecDeque::new(),
@@ -214,6 +225,9 @@ impl Turn {
                 batch.go_on(cx);
             }
         }
+        if !self.garbage.is_empty() {
+            inner.free_later(std::mem::take(&mut self.garbage), cx);
+        }
         for ended in inner.server.clients.take_unblocked() {
             inner.finish_ended(&mut *cx, ended);
         }
@@ -245,6 +259,7 @@ impl Turn {
             (Some(Delay::Paused), Some(batch)) => inner.hold(batch, cx),
             (_, Some(mut batch)) => {
                 batch.is_visit_due |= self.is_visit_due;
+                batch.gives_way = self.is_spent;
                 serve_in_order(inner, next, Some(batch), cx);
             }
             (_, None) => serve_in_order(inner, next, None, cx),

@@ -165,6 +165,12 @@ impl Block {
         }
     }
 
+    /// Returns true if the content is a value.
+    #[inline]
+    pub(super) fn has_value(&self) -> bool {
+        self.header().form().has(Form::VALUE)
+    }
+
     /// Returns the value, if the content is one.
     pub(super) fn value_mut(&mut self) -> Option<&mut Value> {
         let shape = self.shape();

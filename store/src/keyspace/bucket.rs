@@ -186,6 +186,12 @@ impl Buckets {
         self.buckets.iter().flat_map(|bucket| bucket.0.iter().flatten())
     }
 
+    /// Iterates over all entries, whose memory is fetched together before: each is a cache miss.
+    pub(super) fn iter_fetched(&self) -> impl Iterator<Item = &Entry> {
+        self.iter().for_each(|entry| entry.lines().fetch());
+        self.iter()
+    }
+
     /// Iterates over all entries, from a bucket on and round to it.
     pub(super) fn iter_from(&self, random: usize) -> impl Iterator<Item = &Entry> {
         let first = random.checked_rem(self.buckets.len()).unwrap_or(0);

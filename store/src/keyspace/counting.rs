@@ -25,7 +25,10 @@ impl Shard {
         if std::mem::replace(&mut self.is_counted, true) {
             return 0;
         }
-        self.databases.iter().map(|database| database.table.bytes()).sum::<usize>() as i64
+        for database in self.databases.iter_mut() {
+            database.bytes = database.table.bytes() as i64;
+        }
+        self.databases.iter().map(|database| database.bytes).sum()
     }
 }
 
@@ -48,7 +51,8 @@ impl Keys<'_> {
     pub(super) fn insert(&mut self, hash: u64, at: usize, entry: Entry) -> &mut Entry {
         if self.is_counted(at) {
             self.end_change();
-            self.growth += (entry.bytes() + self.bytes_of_place(at)) as i64;
+            let bytes = entry.bytes() + self.bytes_of_place(at);
+            self.grow(at, self.database(), bytes as i64);
         }
         self.note_insertion(entry.key());
         let (database, layout, version) = (self.database(), self.layout(), self.version_word().version());
@@ -64,9 +68,16 @@ impl Keys<'_> {
         }
         let entry = self.table_mut(hash, at).remove(hash, key)?;
         if is_counted {
-            self.growth -= (entry.bytes() + self.bytes_of_place(at)) as i64;
+            let bytes = entry.bytes() + self.bytes_of_place(at);
+            self.grow(at, self.database(), -(bytes as i64));
         }
         Some(entry)
+    }
+
+    /// Notes by how many bytes a table of a counted shard has grown.
+    fn grow(&mut self, at: usize, database: usize, bytes: i64) {
+        self.growth += bytes;
+        self.held_mut()[at].databases[database].bytes += bytes;
     }
 
     /// Returns how many bytes each key of a table takes besides those of its entry.
@@ -96,12 +107,13 @@ impl Keys<'_> {
     pub(super) fn end_change(&mut self) {
         let Some(Changing { at, database, hash, key, bytes }) = self.changing.take() else { return };
         let entry = self.held()[at].databases[database].table.find(hash, &key);
-        self.growth += entry.map_or(0, Entry::bytes) as i64 - bytes as i64;
+        let growth = entry.map_or(0, Entry::bytes) as i64 - bytes as i64;
+        self.grow(at, database, growth);
     }
 
     /// Returns the bytes of all keys of a database in the held shards that are counted.
     pub(super) fn bytes_of_database(&self, database: usize) -> i64 {
         let counted = self.held().iter().filter(|held| held.is_counted);
-        counted.map(|held| held.databases[database].table.bytes()).sum::<usize>() as i64
+        counted.map(|held| held.databases[database].bytes).sum()
     }
 }

@@ -75,6 +75,29 @@ impl Entry {
         })
     }
 
+    /// Takes the value out if it takes long to free. The entry is to be removed, or to get another
+    /// one.
+    #[inline]
+    pub(super) fn take_large(&mut self) -> Option<Value> {
+        if !self.0.has_value() {
+            return None;
+        }
+        self.take_if_large()
+    }
+
+    #[cold]
+    fn take_if_large(&mut self) -> Option<Value> {
+        let value = self.0.value_mut()?;
+        value.is_large().then(|| mem::replace(value, Value::String(StringValue::Integer(0))))
+    }
+
+    /// Frees the entry: first the entry itself, then a large value in pieces.
+    pub(super) fn into_pieces(mut self) -> impl Iterator<Item = ()> + Send {
+        let value = self.take_large();
+        drop(self);
+        std::iter::once(()).chain(value.into_iter().flat_map(Value::into_pieces))
+    }
+
     /// Returns when the entry expires, in ms since 1970.
     #[inline]
     pub fn expires_at(&self) -> Option<u64> {

@@ -129,7 +129,8 @@ impl Keys<'_> {
         if !is_stale && !planted!("used-key-evicted") {
             return None;
         }
-        self.remove_entry(hash, at, &key)?;
+        let entry = self.remove_entry(hash, at, &key)?;
+        self.discard(entry);
         Some(key)
     }
 }

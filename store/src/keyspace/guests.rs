@@ -1,6 +1,7 @@
 //! Sessions that watch keys, and sessions that wait for them.
 
 use super::{Keys, Waiting};
+use std::ops::Bound;
 
 impl Keys<'_> {
     fn guests_at(&mut self, key: &[u8]) -> &mut super::shard::Database {
@@ -45,12 +46,14 @@ impl Keys<'_> {
     pub(crate) fn wait(&mut self, key: &[u8], waiting: Waiting) {
         let all = self.guests_at(key).guests_mut().waiting.entry(key.into()).or_default();
         // One that names a key twice waits once.
-        all.insert(waiting.ticket, waiting);
+        if all.by_ticket.insert(waiting.ticket, waiting).is_none() {
+            all.heeding += usize::from(waiting.heeds_removal);
+        }
     }
 
     /// Lets the commands of the sessions that wait for a key run again, without a change of it.
     pub(crate) fn wake_waiting(&mut self, key: &[u8]) {
-        if !self.waiting(key).is_empty() {
+        if self.next_waiting(key, None, false).is_some() {
             self.note_ready(key);
         }
     }
@@ -60,17 +63,33 @@ impl Keys<'_> {
         let database = self.guests_at(key);
         let Some(guests) = &mut database.guests else { return };
         let Some(all) = guests.waiting.get_mut(key) else { return };
-        all.remove(&ticket);
-        if all.is_empty() {
+        let ended = all.by_ticket.remove(&ticket);
+        all.heeding -= usize::from(ended.is_some_and(|waiting| waiting.heeds_removal));
+        if all.by_ticket.is_empty() {
             guests.waiting.remove(key);
             database.drop_empty_guests();
         }
     }
 
-    /// Returns the sessions that wait for a key, in order.
-    pub(crate) fn waiting(&mut self, key: &[u8]) -> Vec<Waiting> {
-        let guests = self.guests_at(key).guests.as_ref();
-        let all = guests.and_then(|guests| guests.waiting.get(key));
-        all.map_or_else(Vec::new, |all| all.values().copied().collect())
+    /// Returns the session that waits for a key next after the one with a ticket; or the next one
+    /// that heeds the removal of the key, if only those are wanted.
+    pub(crate) fn next_waiting(
+        &mut self,
+        key: &[u8],
+        after: Option<u64>,
+        heeds_removal: bool,
+    ) -> Option<Waiting> {
+        let all = self.guests_at(key).guests.as_ref()?.waiting.get(key)?;
+        if heeds_removal && all.heeding == 0 {
+            return None;
+        }
+        let is_wanted = |waiting: &&Waiting| waiting.heeds_removal || !heeds_removal;
+        if planted!("waits-out-of-order") {
+            let before = all.by_ticket.range(..after.unwrap_or(u64::MAX)).rev();
+            return before.map(|(_, waiting)| waiting).find(is_wanted).copied();
+        }
+        let first = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let rest = all.by_ticket.range((first, Bound::Unbounded));
+        rest.map(|(_, waiting)| waiting).find(is_wanted).copied()
     }
 }

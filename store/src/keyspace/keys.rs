@@ -2,7 +2,9 @@
 
 use super::counting::Changing;
 use super::lookups::Lookups;
-use super::{AccessClock, ChangedKeys, Entry, Held, HeldShards, Layout, Mark, Table, VersionWord, Versions};
+use super::{
+    AccessClock, ChangedKeys, Entry, Garbage, Held, HeldShards, Layout, Mark, Table, VersionWord, Versions,
+};
 use crate::value::{Value, ValueRef};
 use std::cell::RefCell;
 
@@ -48,6 +50,8 @@ pub struct Keys<'v> {
     pub(super) growth: i64,
     /// What is being changed in a counted shard.
     pub(super) changing: Option<Changing>,
+    /// Large values and tables that were removed.
+    pub(super) garbage: Vec<Garbage>,
     /// A key that was hashed before.
     hashed: Hashed,
 }
@@ -90,6 +94,7 @@ impl<'v> Keys<'v> {
             keeps_expired: false,
             growth: 0,
             changing: None,
+            garbage: Vec::new(),
             hashed: Hashed::default(),
         }
     }
@@ -277,7 +282,8 @@ impl<'v> Keys<'v> {
     pub fn delete(&mut self, key: &[u8]) -> bool {
         let (hash, at) = self.locate(key);
         self.remove_expired(hash, at, key);
-        self.remove_entry(hash, at, key).is_some()
+        let entry = self.remove_entry(hash, at, key);
+        entry.map(|entry| self.discard(entry)).is_some()
     }
 
     /// Removes a key if it has expired.
@@ -320,7 +326,9 @@ impl<'v> Keys<'v> {
         {
             return;
         }
-        self.remove_entry(hash, at, key);
+        if let Some(entry) = self.remove_entry(hash, at, key) {
+            self.discard(entry);
+        }
         if self.held[at].databases[database].note_change(key) {
             self.ready.push((database, key.into()));
         }

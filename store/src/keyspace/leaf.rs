@@ -43,6 +43,10 @@ impl KeyLeaf {
         &self.keys
     }
 
+    pub(super) fn into_keys(self) -> Vec<SharedKey> {
+        self.keys
+    }
+
     /// Returns the number of keys before this one, or up to it, if that `includes_key`.
     pub(super) fn count_before(&self, key: &[u8], includes_key: bool) -> usize {
         let Some(first) = self.keys.first() else { return 0 };

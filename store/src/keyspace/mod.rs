@@ -22,6 +22,7 @@
 //! | `access` | `AccessClock`: what is noted of accesses |
 //! | `counting` | how much memory keys take |
 //! | `eviction` | which keys go when there is too little memory |
+//! | `garbage` | what is freed when the shards are left |
 //! | `marks` | what the log knows of shards |
 //! | `lookups` | which keys a command looks up to read them |
 //! | `guests` | sessions that watch keys or wait for them |
@@ -34,6 +35,7 @@ mod bucket;
 mod counting;
 mod entry;
 mod eviction;
+mod garbage;
 mod guests;
 mod held;
 mod keys;
@@ -58,6 +60,7 @@ mod whole;
 pub(crate) use access::AccessClock;
 pub use entry::Entry;
 pub(crate) use eviction::{Candidate, CandidatePool, EvictionOrder};
+pub(crate) use garbage::Garbage;
 pub(crate) use held::{Held, HeldShards};
 pub use keys::Keys;
 pub use layout::Layout;

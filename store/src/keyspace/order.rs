@@ -14,7 +14,7 @@
 use super::block::SharedKey;
 use super::leaf::{KeyLeaf, MAX_WIDTH, common_len};
 use smallvec::SmallVec;
-use std::mem;
+use std::{iter, mem};
 
 /// A node with fewer keys or children merges with a neighbour, if both have no more than
 /// [`MERGED_WIDTH`]. Then a quarter is free, so that insertions do not split it again soon.
@@ -144,6 +144,22 @@ impl KeyOrder {
     pub(super) fn between(&self, from: KeyCut<'_>, to: KeyCut<'_>, is_reverse: bool) -> KeyRun<'_> {
         let (next, end) = (self.rank(from), self.rank(to));
         KeyRun { order: self, next, end, leaf: &[], is_reverse }
+    }
+
+    /// Takes the keys, in no order that matters. Nodes are freed on the way.
+    pub(super) fn into_keys(self) -> impl Iterator<Item = SharedKey> {
+        let mut nodes = vec![self.root];
+        let leaves = iter::from_fn(move || {
+            loop {
+                match nodes.pop()? {
+                    OrderNode::Leaf(leaf) => return Some(leaf.into_keys()),
+                    OrderNode::Inner(branches) => {
+                        nodes.extend(branches.into_iter().map(|branch| *branch.node));
+                    }
+                }
+            }
+        });
+        leaves.flatten()
     }
 
     /// Returns the leaf that has the key of a rank, and its position there.

@@ -14,7 +14,11 @@ impl Shard {
         let before = table.bytes_of_place();
         table.set_ordered(is_ordered);
         let growth = (table.len() * table.bytes_of_place()) as i64 - (table.len() * before) as i64;
-        if self.is_counted { growth } else { 0 }
+        if !self.is_counted {
+            return 0;
+        }
+        self.databases[number].bytes += growth;
+        growth
     }
 }
 

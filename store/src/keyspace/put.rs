@@ -1,7 +1,7 @@
 //! Keys get values.
 
 use super::keys::Expired;
-use super::{Entry, Keys};
+use super::{Entry, Garbage, Keys};
 use crate::value::Value;
 use std::cell::Cell;
 
@@ -48,7 +48,9 @@ impl Keys<'_> {
         let expiry_now = self.expiry_now();
         self.begin_change(hash, at, key);
         let table = self.table_mut(hash, at);
+        let mut replaced = None;
         let changed = table.change(hash, key, |entry| {
+            replaced = entry.take_large();
             let had_expired = entry.is_expired(expiry_now) && !planted!("overwritten-expiry-untold");
             set(entry);
             entry.touch(clock, now);
@@ -61,6 +63,7 @@ impl Keys<'_> {
         if has_new_expiry {
             table.set_expiry(hash, key, expires_at);
         }
+        self.garbage.extend(replaced.map(Garbage::Value));
         if had_expired {
             self.note_insertion(key);
             self.expired.push(Expired { database, key: key.into() });

@@ -1,6 +1,6 @@
 //! What a snapshot takes of a shard, and what a file brings besides values.
 
-use super::{Entry, Keys, Shard, Table};
+use super::{Entry, Garbage, Keys, Shard, Table};
 use crate::rdb::{self, RdbError};
 use crate::value::CompactLimits;
 
@@ -16,14 +16,21 @@ impl RetiredTable {
     pub(super) fn new(version: u32, database: usize, table: Table) -> Self {
         Self { version, database, table }
     }
+
+    /// Returns what is to be freed. Its bytes were not kept.
+    fn into_garbage(self) -> Option<Garbage> {
+        Garbage::of_table(self.table, 0)
+    }
 }
 
 impl Shard {
     /// Passes what the snapshot of this version still has to have to `visit`, segment by segment
-    /// with their databases, until it returns false. Returns true if that was all.
+    /// with their databases, until it returns false. Returns true if that was all. Tables that were
+    /// removed and are not needed any more are added to the garbage.
     pub(crate) fn visit_unsaved(
         &mut self,
         version: u32,
+        garbage: &mut Vec<Garbage>,
         mut visit: impl FnMut(usize, &mut dyn Iterator<Item = &Entry>) -> bool,
     ) -> bool {
         for (number, database) in self.databases.iter_mut().enumerate() {
@@ -42,14 +49,14 @@ impl Shard {
                     return false;
                 }
             }
-            self.retired.pop();
+            garbage.extend(self.retired.pop().and_then(RetiredTable::into_garbage));
         }
         true
     }
 
-    /// Drops the removed tables, as the snapshot has failed.
-    pub(crate) fn drop_retired(&mut self) {
-        self.retired = Vec::new();
+    /// Takes the removed tables, as the snapshot has failed.
+    pub(crate) fn take_retired(&mut self) -> Vec<Garbage> {
+        self.retired.drain(..).filter_map(RetiredTable::into_garbage).collect()
     }
 }
 

@@ -25,14 +25,23 @@ pub(super) struct Database {
     pub(super) guests: Option<Box<Guests>>,
     /// Where the active expiry goes on.
     pub(super) expiry_cursor: u32,
+    /// The bytes of the table, once the shard is counted.
+    pub(super) bytes: i64,
 }
 
 /// Sessions that watch keys, and sessions that wait for keys.
 #[derive(Debug, Default)]
 pub(super) struct Guests {
     pub(super) watched: HashMap<Box<[u8]>, Watched>,
-    /// Those of each key, by ticket.
-    pub(super) waiting: HashMap<Box<[u8]>, BTreeMap<u64, Waiting>>,
+    pub(super) waiting: HashMap<Box<[u8]>, WaitingSessions>,
+}
+
+/// The sessions that wait for a key.
+#[derive(Debug, Default)]
+pub(super) struct WaitingSessions {
+    pub(super) by_ticket: BTreeMap<u64, Waiting>,
+    /// How many of them heed its removal.
+    pub(super) heeding: usize,
 }
 
 /// A key that sessions watch.

@@ -24,7 +24,7 @@ pub(crate) struct Table {
     /// For each prefix of `depth` bits of the order, the index of its segment. Empty at first.
     directory: Vec<u32>,
     depth: u8,
-    segments: Vec<Segment>,
+    pub(super) segments: Vec<Segment>,
     len: usize,
     expiring: usize,
     /// A version, and the number of segments of which its snapshot has been told.
@@ -32,20 +32,20 @@ pub(crate) struct Table {
     /// A version, and the database to which the table belonged when it began.
     origin: (u32, u32),
     /// The order of the keys, if the database has one.
-    order: Option<Box<KeyOrder>>,
+    pub(super) order: Option<Box<KeyOrder>>,
     /// The entries that a segment without buckets will probably have.
     share: usize,
 }
 
 #[derive(Debug)]
-struct Segment {
+pub(super) struct Segment {
     /// That of the last task that has changed it, see [`Versions`](super::Versions).
     version: u32,
     /// The bits of the order that all entries here have in common.
     depth: u8,
     /// The entries that have an expiry.
     expiring: u32,
-    entries: Buckets,
+    pub(super) entries: Buckets,
 }
 
 /// The order of an entry with this hash.
@@ -161,9 +161,9 @@ impl Table {
         });
     }
 
-    /// Takes all that is there, without the order. The empty table has one if this one had.
+    /// Takes all that is there. The empty table has an order if this one had.
     pub(super) fn take(&mut self) -> Self {
-        let order = self.order.take().map(|_| Box::default());
+        let order = self.order.is_some().then(Box::default);
         std::mem::replace(self, Self { order, ..Self::default() })
     }
 
@@ -214,7 +214,7 @@ impl Table {
     pub(crate) fn advance(&mut self, hash: u64, version: u32) -> Option<impl Iterator<Item = &Entry>> {
         let segment = self.segment_mut(hash).filter(|segment| segment.version != version)?;
         segment.version = version;
-        Some(segment.entries.iter())
+        Some(segment.entries.iter_fetched())
     }
 
     /// Makes the next segment of another version one of this version, and returns its entries.
@@ -231,7 +231,7 @@ impl Table {
         self.visited.1 = (first + found + 1) as u32;
         let segment = &mut self.segments[first + found];
         segment.version = version;
-        Some(segment.entries.iter())
+        Some(segment.entries.iter_fetched())
     }
 
     /// Returns true if there is a segment of another version.

@@ -121,7 +121,7 @@ impl Store {
 
     /// Visits a segment. Returns true if there are no more.
     fn visit(&mut self, version: u32, output: &SnapshotOutput) -> bool {
-        self.shard.visit_unsaved(version, |database, entries| {
+        self.shard.visit_unsaved(version, &mut Vec::new(), |database, entries| {
             let mut bytes = Vec::new();
             entries.for_each(|entry| {
                 crate::rdb::put_record(&mut bytes, entry.key(), entry.value(), entry.expires_at());
@@ -172,6 +172,7 @@ fn a_snapshot_has_what_was_there_when_it_began() {
             }
             (0..300).for_each(|_| store.change());
             assert!(store.visit(version, &output));
+            output.flush();
             assert!(received(&receiver) == expected, "seed {seed}, round {round}");
             store.versions.end(false);
         }
@@ -191,6 +192,7 @@ fn a_snapshot_that_failed_leaves_nothing_for_the_next_one() {
     let expected = store.contents.clone();
     let (version, output, receiver) = store.begin();
     while !store.visit(version, &output) {}
+    output.flush();
     assert!(received(&receiver) == expected);
     assert!(store.shard.retired.is_empty());
 }

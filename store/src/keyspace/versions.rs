@@ -32,6 +32,9 @@ const FLAGS: u32 = 5;
 /// Bytes to be written from which on tasks that write are put off.
 pub(crate) const CROWD: usize = 32 << 20;
 
+/// Bytes for which there is room at first when a segment is saved: mostly enough.
+const ROOM_OF_SEGMENT: usize = 4 << 10;
+
 /// The version of the keyspace, and where a snapshot goes.
 #[derive(Default)]
 pub(crate) struct Versions {
@@ -165,7 +168,7 @@ impl Versions {
 
     /// Saves entries of a database.
     pub(super) fn save<'e>(&self, database: usize, entries: impl Iterator<Item = &'e Entry>) {
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(ROOM_OF_SEGMENT);
         entries.for_each(|entry| put_record(&mut bytes, entry.key(), entry.value(), entry.expires_at()));
         let output = self.output();
         let Some(output) = output.as_ref().filter(|output| !output.has_failed()) else { return };

@@ -1,7 +1,7 @@
 //! What commands do with all keys of the shards that they hold.
 
 use super::saving::RetiredTable;
-use super::{Entry, Held, Keys, Layout, Table, VersionWord};
+use super::{Entry, Garbage, Held, Keys, Layout, VersionWord};
 use std::ops::Range;
 
 /// A part of the keyspace that a scan has still to visit.
@@ -13,10 +13,11 @@ pub struct Cursor {
     order: u32,
 }
 
-/// Keys that were removed, whose memory is freed with this.
+/// Keys that were removed. Their memory is freed with this, or by
+/// [`Keys::leave_cleared`] later.
 #[derive(Debug)]
 pub(crate) struct ClearedKeys {
-    tables: Vec<Table>,
+    tables: Vec<Garbage>,
     count: usize,
 }
 
@@ -135,7 +136,15 @@ impl Keys<'_> {
     /// Removes all keys of the database. Returns their number.
     pub fn clear(&mut self) -> usize {
         let database = self.database();
-        self.clear_databases(database..database + 1).len()
+        let cleared = self.clear_databases(database..database + 1);
+        let count = cleared.len();
+        self.leave_cleared(cleared);
+        count
+    }
+
+    /// Leaves the memory of keys that were removed to be freed when the shards are left.
+    pub(crate) fn leave_cleared(&mut self, mut cleared: ClearedKeys) {
+        self.garbage.append(&mut cleared.tables);
     }
 
     /// Removes all keys of databases, and returns them to be freed. If it panics, all are there.
@@ -180,14 +189,15 @@ impl Keys<'_> {
     fn take_table(&mut self, at: usize, word: VersionWord, cleared: &mut ClearedKeys) {
         let database = self.database();
         let held = &mut self.held_mut()[at];
-        let table = held.databases[database].table.take();
+        let part = &mut held.databases[database];
+        let (table, bytes) = (part.table.take(), std::mem::take(&mut part.bytes));
         cleared.count += table.len();
         let is_wanted = word.is_saving() && !planted!("removed-table-unsaved");
         if is_wanted && table.has_unsaved(word.version()) {
             let origin = table.origin(word.version(), database);
             held.retired.push(RetiredTable::new(word.version(), origin, table));
         } else {
-            cleared.tables.push(table);
+            cleared.tables.extend(Garbage::of_table(table, bytes));
         }
     }
 
@@ -209,6 +219,7 @@ impl Keys<'_> {
             }
             differ |= one.table.order().is_some() != two.table.order().is_some();
             std::mem::swap(&mut one.table, &mut two.table);
+            std::mem::swap(&mut one.bytes, &mut two.bytes);
             std::mem::swap(&mut one.expiry_cursor, &mut two.expiry_cursor);
         }
         for each in [database, other] {

@@ -13,7 +13,7 @@ use xtasking::events::net::TcpStream;
 use xtasking::events::net::UnixStream;
 use xtasking::events::{Buffered, Event, Filled, Handled, Ready, Registered, Source};
 use xtasking::platform::SimulatedStream;
-use xtasking::{Context, Object, Plain};
+use xtasking::{Context, Object, Plain, Priority};
 
 /// A stream of bytes to a client.
 pub(super) trait Socket: Source + Read + Write + Send + 'static {
@@ -357,7 +357,8 @@ impl<S: Socket> Completion for WayBack<S> {
     fn complete(mut self: Box<Self>, finished: Finished, cx: &mut Context) {
         let Some(connection) = self.connection.take() else { return };
         let (this, error, parts) = (connection.clone(), self.error.take(), self.parts);
-        cx.task(connection.write()).spawn(move |connection, cx| {
+        // The last of the requests may have given way to others.
+        cx.task(connection.write()).priority(Priority::Normal).spawn(move |connection, cx| {
             connection.parts.put_end(LastReplies { finished, error, parts });
             connection.take_parts(&this, cx);
         });
@@ -368,7 +369,7 @@ impl<S: Socket> Completion for WayBack<S> {
         self.parts += 1;
         Some(Box::new(move |replies, cx| {
             let this = connection.clone();
-            cx.task(connection.write()).spawn(move |connection, cx| {
+            cx.task(connection.write()).priority(Priority::Normal).spawn(move |connection, cx| {
                 connection.parts.put(number, replies);
                 connection.take_parts(&this, cx);
             });

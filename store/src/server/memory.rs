@@ -38,6 +38,9 @@ pub struct Memory {
 struct MemoryCounts {
     /// Bytes in buffers of clients, of those that are large.
     buffers: AtomicI64,
+    /// The number of large values and tables that were removed and are not freed yet, and their
+    /// bytes.
+    garbage: (AtomicI64, AtomicI64),
     evicted: AtomicU64,
     peak: AtomicU64,
 }
@@ -107,6 +110,17 @@ impl Memory {
     /// Returns the bytes in large buffers of clients.
     pub fn buffers(&self) -> u64 {
         self.counts.buffers.load(Ordering::Relaxed).max(0) as u64
+    }
+
+    /// Notes that large values or tables were removed, or freed if the numbers are negative.
+    pub(crate) fn add_garbage(&self, count: i64, bytes: i64) {
+        self.counts.garbage.0.fetch_add(count, Ordering::Relaxed);
+        self.counts.garbage.1.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Returns how many large values and tables were removed and are not freed yet.
+    pub fn unfreed(&self) -> u64 {
+        self.counts.garbage.0.load(Ordering::Relaxed).max(0) as u64
     }
 
     /// Returns the bytes of keys and values; 0 until there is a limit for the first time.
@@ -231,6 +245,7 @@ impl Memory {
         let (counted, resident) = (self.sum().max(0), self.resident());
         let beyond = resident.map_or(0, |bytes| {
             let others = self.counts.buffers.load(Ordering::Relaxed)
+                + self.counts.garbage.1.load(Ordering::Relaxed)
                 + ALLOWANCE
                 + CLIENT_ALLOWANCE * known.clients as i64
                 + known.log_backlog as i64

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What the thread that writes the file gets, in order.
 pub(crate) enum Message {
@@ -27,13 +28,30 @@ pub(crate) struct SnapshotOutput {
     /// Bytes that were sent and are not written yet.
     pending: AtomicUsize,
     has_failed: AtomicBool,
+    collected: Mutex<Collected>,
 }
+
+/// Records of a database that are sent together.
+#[derive(Default)]
+struct Collected {
+    database: usize,
+    bytes: Vec<u8>,
+}
+
+/// Bytes that are sent at once: the thread, which may share a core with a worker, is not woken for
+/// each part.
+const BYTES_OF_MESSAGE: usize = 64 * 1024;
 
 impl SnapshotOutput {
     /// Makes an output, and what the thread receives from.
     pub(crate) fn new() -> (Self, Receiver<Message>) {
         let (sender, receiver) = channel();
-        let output = Self { sender, pending: AtomicUsize::new(0), has_failed: AtomicBool::new(false) };
+        let output = Self {
+            sender,
+            pending: AtomicUsize::new(0),
+            has_failed: AtomicBool::new(false),
+            collected: Mutex::default(),
+        };
         (output, receiver)
     }
 
@@ -42,12 +60,44 @@ impl SnapshotOutput {
         _ = self.sender.send(message);
     }
 
-    /// Sends records of a database.
+    fn collected(&self) -> MutexGuard<'_, Collected> {
+        // Nothing panics inside.
+        self.collected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends records of a database, together with others.
     pub(crate) fn send(&self, database: usize, bytes: Vec<u8>) {
-        if !bytes.is_empty() {
-            // Relaxed, as all below: sums and flags, which order nothing.
-            self.pending.fetch_add(bytes.len(), Ordering::Relaxed);
-            self.pass(Message::Records { database, bytes });
+        if bytes.is_empty() {
+            return;
+        }
+        // Relaxed, as all below: sums and flags, which order nothing.
+        self.pending.fetch_add(bytes.len(), Ordering::Relaxed);
+        let mut collected = self.collected();
+        if collected.database != database {
+            self.pass_collected(&mut collected);
+            collected.database = database;
+        }
+        if collected.bytes.is_empty() {
+            collected.bytes = bytes;
+        } else {
+            collected.bytes.extend_from_slice(&bytes);
+        }
+        if collected.bytes.len() >= BYTES_OF_MESSAGE {
+            self.pass_collected(&mut collected);
+        }
+    }
+
+    fn pass_collected(&self, collected: &mut Collected) {
+        if !collected.bytes.is_empty() {
+            let bytes = std::mem::take(&mut collected.bytes);
+            self.pass(Message::Records { database: collected.database, bytes });
+        }
+    }
+
+    /// Sends what is collected.
+    pub(crate) fn flush(&self) {
+        if !planted!("last-records-unsent") {
+            self.pass_collected(&mut self.collected());
         }
     }
 
@@ -62,11 +112,13 @@ impl SnapshotOutput {
 
     /// Lets a function be called when all that was sent has been written.
     pub(crate) fn then(&self, call: impl FnOnce() + Send + 'static) {
+        self.flush();
         self.pass(Message::Then(Box::new(call)));
     }
 
     /// Ends the output: with all records, or without some.
     pub(crate) fn end(&self, is_complete: bool) {
+        self.flush();
         self.pass(if is_complete { Message::End } else { Message::Abort });
     }
 

@@ -3,7 +3,7 @@
 //! Elements lie in the leaves. An inner node has for each child its number of elements and a copy
 //! of its first one, so that a search in sorted elements touches one node a level.
 
-use std::mem;
+use std::{iter, mem};
 
 /// Elements of a leaf, and children of an inner node, at most.
 const MAX_WIDTH: usize = 64;
@@ -89,6 +89,20 @@ impl<T: Clone> CountedTree<T> {
             self.root = *only.node;
         }
         removed
+    }
+
+    /// Takes the elements, in no order that matters. Nodes are freed on the way.
+    pub fn into_elements(self) -> impl Iterator<Item = T> {
+        let mut nodes = vec![self.root];
+        let leaves = iter::from_fn(move || {
+            loop {
+                match nodes.pop()? {
+                    Node::Leaf(elements) => return Some(elements),
+                    Node::Inner(children) => nodes.extend(children.into_iter().map(|child| *child.node)),
+                }
+            }
+        });
+        leaves.flatten()
     }
 
     /// Iterates over the elements of a range, from either end. The range is clamped to the

@@ -51,6 +51,23 @@ impl Hash {
         self.len() == 0
     }
 
+    /// Returns the number of pairs that are freed one by one.
+    pub(super) fn pieces(&self) -> usize {
+        match &self.repr {
+            Repr::Packed(_) => 1,
+            Repr::Table(pairs) => pairs.table.len(),
+        }
+    }
+
+    /// Frees the hash, a pair at a time.
+    pub(super) fn into_pieces(self) -> impl Iterator<Item = ()> + Send {
+        let table = match self.repr {
+            Repr::Packed(_) => IndexedTable::default(),
+            Repr::Table(pairs) => pairs.table,
+        };
+        table.into_iter().map(drop)
+    }
+
     /// Returns about how many bytes it points to, from so many samples.
     pub(super) fn memory(&self, samples: usize) -> usize {
         match &self.repr {

@@ -46,6 +46,16 @@ impl List {
         self.len == 0
     }
 
+    /// Returns the number of chunks.
+    pub(super) fn pieces(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// Frees the list, a chunk at a time.
+    pub(super) fn into_pieces(self) -> impl Iterator<Item = ()> + Send {
+        self.chunks.into_iter().map(drop)
+    }
+
     /// Returns about how many bytes it points to, from so many samples.
     pub(super) fn memory(&self, samples: usize) -> usize {
         let chunks = self.chunks.iter().map(PackedList::memory);

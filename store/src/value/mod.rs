@@ -14,6 +14,7 @@
 //! | `extended` | [`Extended`]: floating point as INCRBYFLOAT computes it |
 //! | `limits` | [`CompactLimits`]: the sizes up to which they are compact |
 //! | `memory` | how much memory values take |
+//! | `pieces` | values are freed in pieces |
 //! | `listpack` | entries of Redis' listpack |
 //! | `packed` | byte strings in one buffer |
 //! | `intset` | integers in one buffer |
@@ -29,6 +30,7 @@ mod list;
 pub(crate) mod listpack;
 mod memory;
 mod packed;
+mod pieces;
 mod set;
 mod sorted_set;
 mod stream;
@@ -44,6 +46,7 @@ pub use hash::Hash;
 pub use limits::CompactLimits;
 pub use list::{End, List};
 pub use listpack::Piece;
+pub(crate) use pieces::Pieces;
 pub use set::Set;
 pub use sorted_set::SortedSet;
 pub(crate) use sorted_set::order_ranked;

@@ -44,6 +44,23 @@ impl Set {
         Self { repr }
     }
 
+    /// Returns the number of members that are freed one by one.
+    pub(super) fn pieces(&self) -> usize {
+        match &self.repr {
+            Repr::Integers(_) | Repr::Packed(_) => 1,
+            Repr::Table(table) => table.members.len(),
+        }
+    }
+
+    /// Frees the set, a member at a time.
+    pub(super) fn into_pieces(self) -> impl Iterator<Item = ()> + Send {
+        let members = match self.repr {
+            Repr::Integers(_) | Repr::Packed(_) => Members::default(),
+            Repr::Table(table) => table.members,
+        };
+        members.into_iter().map(drop)
+    }
+
     /// Returns the number of members.
     pub fn len(&self) -> usize {
         match &self.repr {

@@ -70,6 +70,23 @@ impl SortedSet {
         Self::default()
     }
 
+    /// Returns the number of members that are freed one by one.
+    pub(super) fn pieces(&self) -> usize {
+        match &self.repr {
+            Repr::Packed(_) => 1,
+            Repr::Table(index) => index.scores.len(),
+        }
+    }
+
+    /// Frees the set, some members at a time.
+    pub(super) fn into_pieces(self) -> impl Iterator<Item = ()> + Send {
+        let ScoreIndex { scores, order, .. } = match self.repr {
+            Repr::Packed(_) => ScoreIndex::default(),
+            Repr::Table(index) => *index,
+        };
+        order.into_elements().map(drop).chain(scores.into_iter().map(drop))
+    }
+
     /// Returns the number of members.
     pub fn len(&self) -> usize {
         match &self.repr {

@@ -4,7 +4,7 @@ use super::super::{Call, CommandError, CommandResult};
 use crate::resp::parse_integer;
 use std::ops::Range;
 
-/// Reads whether to wait for the memory to be freed. It is freed at once in any case.
+/// Reads whether to wait for the memory to be freed. It is freed afterwards in any case, in parts.
 fn check_flush_options(call: &Call<'_, '_>) -> Result<(), CommandError> {
     match call.args.len() {
         1 => Ok(()),
@@ -19,7 +19,7 @@ fn flush(call: &mut Call<'_, '_>, databases: Range<usize>) -> CommandResult {
     let cleared = call.keys.clear_databases(databases);
     call.effects.count_changes(cleared.len());
     call.replay(call.args.iter());
-    drop(cleared);
+    call.keys.leave_cleared(cleared);
     call.ok()
 }
 

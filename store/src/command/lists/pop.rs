@@ -3,7 +3,7 @@
 use super::{parse_end, pop_event};
 use crate::command::collections::{first_of, wait};
 use crate::command::operands::{self, MultiPop};
-use crate::command::{Call, CommandError, CommandResult, EventClass};
+use crate::command::{Call, CommandError, CommandResult, EventClass, WakeCondition};
 use crate::value::{End, ValueRef};
 
 /// Returns the length of a list.
@@ -74,7 +74,7 @@ pub(super) fn lmpop(call: &mut Call<'_, '_>) -> CommandResult {
 pub(super) fn blmpop(call: &mut Call<'_, '_>) -> CommandResult {
     let pop = MultiPop::parse(call.args, 2, parse_end)?;
     let deadline = operands::deadline(call, call.args.at(1))?;
-    if pop_first(call, &pop)? { call.done() } else { Ok(wait(pop.keys, deadline)) }
+    if pop_first(call, &pop)? { call.done() } else { Ok(wait(pop.keys, WakeCondition::List, deadline)) }
 }
 
 /// Pops from the first of several lists, and writes its key and the elements. Returns false, and
@@ -101,7 +101,9 @@ fn blocking_pop(call: &mut Call<'_, '_>, end: End) -> CommandResult {
     let last = call.args.len() - 1;
     let keys = call.args.skip(1).take(last - 1);
     let deadline = operands::deadline(call, call.args.at(last))?;
-    let Some((key, _)) = first_of(call, keys, len)? else { return Ok(wait(keys, deadline)) };
+    let Some((key, _)) = first_of(call, keys, len)? else {
+        return Ok(wait(keys, WakeCondition::List, deadline));
+    };
     call.reply.array(2);
     call.reply.bulk(key);
     pop_elements(call, end, key, None)?;

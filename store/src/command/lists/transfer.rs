@@ -2,7 +2,9 @@
 
 use super::{parse_end, pop_event, push_event, read, write, write_or_make};
 use crate::command::operands;
-use crate::command::{Block, Call, CommandError, CommandResult, EventClass, NullReply, Outcome};
+use crate::command::{
+    Block, Call, CommandError, CommandResult, EventClass, NullReply, Outcome, WakeCondition,
+};
 use crate::value::End;
 
 /// From an end of a list to an end of another.
@@ -60,6 +62,7 @@ impl<'a> Transfer<'a> {
             deadline,
             null: NullReply::Bulk,
             heeds_removal: false,
+            condition: WakeCondition::List,
         }))
     }
 

@@ -1,6 +1,8 @@
 //! DEBUG, as far as it is about the store.
 
-use super::super::{Block, Call, CommandError, CommandResult, NullReply, Outcome, SnapshotRequest};
+use super::super::{
+    Block, Call, CommandError, CommandResult, NullReply, Outcome, SnapshotRequest, WakeCondition,
+};
 use super::persistence::save_for;
 use crate::resp::{Args, parse_double};
 use crate::server::Setting;
@@ -28,6 +30,7 @@ pub(super) fn debug(call: &mut Call<'_, '_>) -> CommandResult {
             deadline,
             null: NullReply::Ok,
             heeds_removal: false,
+            condition: WakeCondition::Value,
         };
         return Ok(Outcome::Block(block));
     }

@@ -99,8 +99,7 @@ fn memory(call: &mut Call<'_, '_>, text: &mut String) {
     }
     field(text, format_args!("mem_not_counted_for_evict:{}", memory.buffers()));
     field(text, format_args!("mem_clients_normal:{}", memory.buffers()));
-    // Values are freed at once.
-    field(text, format_args!("lazyfree_pending_objects:0"));
+    field(text, format_args!("lazyfree_pending_objects:{}", memory.unfreed()));
 }
 
 /// Shows a number of bytes as Redis does, with a unit.

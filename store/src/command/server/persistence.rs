@@ -1,6 +1,8 @@
 //! SAVE, BGSAVE, BGREWRITEAOF and LASTSAVE.
 
-use super::super::{Block, Call, CommandError, CommandResult, NullReply, Outcome, SnapshotRequest};
+use super::super::{
+    Block, Call, CommandError, CommandResult, NullReply, Outcome, SnapshotRequest, WakeCondition,
+};
 use crate::server::SnapshotKind;
 
 const IN_PROGRESS: CommandError = CommandError::fixed("ERR Background save already in progress");
@@ -32,6 +34,7 @@ pub(super) fn save_for(call: &mut Call<'_, '_>, wanted: SnapshotRequest) -> Comm
         deadline: None,
         null: NullReply::Array,
         heeds_removal: false,
+        condition: WakeCondition::Value,
     }))
 }
 

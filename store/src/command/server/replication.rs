@@ -1,6 +1,6 @@
 //! ROLE and WAIT: there are no replicas.
 
-use super::super::{Block, Call, CommandError, CommandResult, NullReply, Outcome};
+use super::super::{Block, Call, CommandError, CommandResult, NullReply, Outcome, WakeCondition};
 
 pub(super) fn role(call: &mut Call<'_, '_>) -> CommandResult {
     call.reply.array(3);
@@ -23,5 +23,6 @@ pub(super) fn wait(call: &mut Call<'_, '_>) -> CommandResult {
     let deadline = (milliseconds > 0).then(|| call.now().saturating_add(milliseconds));
     let (keys, others) = (Vec::new(), Vec::new());
     let null = NullReply::Zero;
-    Ok(Outcome::Block(Block { keys, others, deadline, null, heeds_removal: false }))
+    let condition = WakeCondition::Value;
+    Ok(Outcome::Block(Block { keys, others, deadline, null, heeds_removal: false, condition }))
 }

@@ -3,7 +3,7 @@
 use super::read;
 use crate::command::collections::{first_of, wait};
 use crate::command::operands::{self, MultiPop};
-use crate::command::{Call, CommandError, CommandResult, EventClass};
+use crate::command::{Call, CommandError, CommandResult, EventClass, WakeCondition};
 use crate::resp::Protocol;
 use crate::value::{SortedSet, ValueRef};
 
@@ -94,7 +94,7 @@ pub(super) fn zmpop(call: &mut Call<'_, '_>) -> CommandResult {
 pub(super) fn bzmpop(call: &mut Call<'_, '_>) -> CommandResult {
     let pop = MultiPop::parse(call.args, 2, Extreme::parse)?;
     let deadline = operands::deadline(call, call.args.at(1))?;
-    if pop_first(call, &pop)? { call.done() } else { Ok(wait(pop.keys, deadline)) }
+    if pop_first(call, &pop)? { call.done() } else { Ok(wait(pop.keys, WakeCondition::SortedSet, deadline)) }
 }
 
 /// Pops from the first of several sets, and writes its key and the members. Returns false, and
@@ -122,7 +122,9 @@ fn blocking_pop(call: &mut Call<'_, '_>, end: Extreme) -> CommandResult {
     let last = call.args.len() - 1;
     let keys = call.args.skip(1).take(last - 1);
     let deadline = operands::deadline(call, call.args.at(last))?;
-    let Some((key, _)) = first_of(call, keys, len)? else { return Ok(wait(keys, deadline)) };
+    let Some((key, _)) = first_of(call, keys, len)? else {
+        return Ok(wait(keys, WakeCondition::SortedSet, deadline));
+    };
     call.reply.array(3);
     call.reply.bulk(key);
     pop_members(call, end, key, 1, false);

@@ -1,6 +1,6 @@
 //! XREAD and XREADGROUP: entries after those that a client has, of several streams.
 
-use super::super::{Block, Call, CommandError, CommandResult, NullReply, Outcome};
+use super::super::{Block, Call, CommandError, CommandResult, NullReply, Outcome, WakeCondition};
 use super::deliver::{Delivery, deliver};
 use super::{ids, quoted, read, write_entries};
 use crate::resp::{Args, Protocol, parse_integer};
@@ -197,6 +197,10 @@ impl<'a> ReadArgs<'a> {
             deadline,
             null: NullReply::Array,
             heeds_removal: self.group.is_some(),
+            condition: match self.group {
+                Some((group, _)) => WakeCondition::GroupEntries(group.into()),
+                None => WakeCondition::Entries(call.session.awaited_ids.clone()),
+            },
         }))
     }
 }

@@ -118,6 +118,12 @@ impl ConsumerGroup {
         self.pending.len()
     }
 
+    /// Frees the group, a pending entry at a time.
+    pub(super) fn into_pieces(self) -> impl Iterator<Item = ()> + Send {
+        let own = self.consumers.into_values().flat_map(|consumer| consumer.pending).map(drop);
+        self.pending.into_iter().map(drop).chain(own)
+    }
+
     /// Returns a pending entry.
     pub fn pending(&self, id: StreamId) -> Option<&PendingEntry> {
         self.pending.get(&id)

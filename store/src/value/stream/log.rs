@@ -204,6 +204,11 @@ impl EntryLog {
         self.range(id, id).next()
     }
 
+    /// Frees the entries, a block at a time.
+    pub(super) fn into_pieces(self) -> impl Iterator<Item = ()> + Send {
+        self.blocks.into_iter().map(drop)
+    }
+
     /// Returns the ID of the last entry.
     pub fn last(&self) -> Option<StreamId> {
         self.range_back(StreamId::MIN, StreamId::MAX).next().map(|entry| entry.id)

@@ -61,6 +61,16 @@ impl Stream {
         Self { log, ..Self::default() }
     }
 
+    /// Returns the number of blocks and pending entries, which are freed one by one.
+    pub(crate) fn pieces(&self) -> usize {
+        self.log.blocks().len() + self.groups.values().map(ConsumerGroup::pending_len).sum::<usize>()
+    }
+
+    /// Frees the stream, a block or a pending entry at a time.
+    pub(crate) fn into_pieces(self) -> impl Iterator<Item = ()> + Send {
+        self.log.into_pieces().chain(self.groups.into_values().flat_map(ConsumerGroup::into_pieces))
+    }
+
     /// Returns the entries.
     pub fn log(&self) -> &EntryLog {
         &self.log

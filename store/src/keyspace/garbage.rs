@@ -1,0 +1,65 @@
+//! What was removed and takes long to free: that is done when the shards are left.
+
+use super::{Entry, Keys, Table};
+use crate::value::{Pieces, Value, ValueRef};
+
+/// Something that was removed, and is large.
+#[derive(Debug)]
+pub(crate) enum Garbage {
+    /// The value of a key.
+    Value(Value),
+    /// The keys of a database in a shard, and their bytes if they were counted.
+    Table(Table, i64),
+}
+
+impl Garbage {
+    /// Returns how many bytes it takes.
+    pub(crate) fn bytes(&self) -> i64 {
+        match self {
+            Self::Value(value) => ValueRef::from(value).bytes() as i64,
+            Self::Table(_, bytes) => *bytes,
+        }
+    }
+
+    /// Frees it.
+    pub(crate) fn into_pieces(self) -> Pieces {
+        match self {
+            Self::Value(value) => value.into_pieces(),
+            Self::Table(table, _) => Box::new(table.into_pieces()),
+        }
+    }
+
+    /// Returns a table that was removed, unless it is empty.
+    pub(super) fn of_table(table: Table, bytes: i64) -> Option<Self> {
+        (table.len() > 0).then(|| Self::Table(table, bytes))
+    }
+}
+
+impl Table {
+    /// Frees the table, an entry or a key of the order at a time.
+    fn into_pieces(self) -> impl Iterator<Item = ()> + Send {
+        let keys = self.order.into_iter().flat_map(|order| order.into_keys()).map(drop);
+        let entries = self.segments.into_iter().flat_map(|segment| segment.entries.into_entries());
+        keys.chain(entries.flat_map(Entry::into_pieces))
+    }
+}
+
+impl Keys<'_> {
+    /// Frees an entry that was removed, or leaves its value to
+    /// [`take_garbage`](Self::take_garbage).
+    pub(super) fn discard(&mut self, mut entry: Entry) {
+        let value = entry.take_large();
+        self.garbage.extend(value.map(Garbage::Value).filter(|_| !planted!("value-freed-in-hold")));
+    }
+
+    /// Returns true if something is to be freed when the shards are left.
+    #[inline]
+    pub(crate) fn has_garbage(&self) -> bool {
+        !self.garbage.is_empty()
+    }
+
+    /// Takes what is to be freed when the shards are left. What is not taken is freed at once.
+    pub(crate) fn take_garbage(&mut self) -> Vec<Garbage> {
+        std::mem::take(&mut self.garbage)
+    }
+}
