@@ -105,8 +105,9 @@ impl RuntimeState {
 }
 
 impl Context {
-    /// Looks for events and due timers at once. Returns true if there are some; a follow-up of
-    /// [normal priority](Priority::Normal) handles them, in an operation of its own.
+    /// Looks for events and due timers at once. Returns true if it has spawned a task that handles
+    /// them; false if there are none, or another task is about to handle them. The task is a
+    /// follow-up of [normal priority](Priority::Normal), in an operation of its own.
     ///
     /// A busy worker looks by itself only after some hundred tasks. A task that goes on with long
     /// work in follow-ups, one after the other, calls this before it spawns the next one: then what
@@ -149,7 +150,7 @@ struct Dispatch {
 
 impl Drop for Dispatch {
     fn drop(&mut self) {
-        // Release pairs with the AcqRel of `spawn_dispatch`.
+        // Release pairs with the AcqRel of `begin_dispatch`.
         self.shared.outside.workers[self.queue].is_dispatching.store(false, Release);
     }
 }

@@ -50,7 +50,8 @@ pub enum WakeCondition {
     List,
     /// A sorted set.
     SortedSet,
-    /// Entries of a stream after these: one for each key.
+    /// Entries of a stream after these: one for each key. A key may be there several times; then
+    /// the least of its IDs counts.
     Entries(Vec<StreamId>),
     /// Entries of a stream that this group has not read, or the end of the group or the stream.
     GroupEntries(Box<[u8]>),
@@ -71,9 +72,11 @@ impl WakeCondition {
             Self::List => value.is_some_and(|value| value.as_list().is_ok()),
             Self::SortedSet => value.is_some_and(|value| value.as_sorted_set().is_ok()),
             Self::Entries(after) => {
-                let at = keys.iter().position(|other| **other == *key);
-                let after = at.and_then(|at| after.get(at).copied());
-                after.zip(stream()).is_some_and(|(after, stream)| has_after(stream, after))
+                let own = keys.iter().zip(after).filter(|(other, _)| ***other == *key);
+                own.map(|(_, after)| *after)
+                    .min()
+                    .zip(stream())
+                    .is_some_and(|(after, stream)| has_after(stream, after))
             }
             Self::GroupEntries(name) => {
                 let group = stream().and_then(|stream| Some((stream, stream.group(name)?)));

@@ -76,8 +76,6 @@ pub(super) struct Batch {
     pub(super) lacks_memory: bool,
     /// Set if all shards are to be visited before the next request, and before the replies.
     pub(super) is_visit_due: bool,
-    /// Set if the next turn comes after the requests of other sessions, as the last one was long.
-    pub(super) gives_way: bool,
     /// What is known of the shards, if keys are being evicted for the next request.
     sweep: Option<Box<Sweep>>,
     then: Box<dyn Completion>,
@@ -121,7 +119,6 @@ impl Batch {
             checked: None,
             lacks_memory: false,
             is_visit_due: false,
-            gives_way: false,
             sweep: None,
             then,
         })
@@ -250,12 +247,10 @@ impl Batch {
         true
     }
 
-    /// Lets a task go on.
-    pub(super) fn launch<S: Spawner>(mut self: Box<Self>, spawner: S) {
-        let gives_way = std::mem::take(&mut self.gives_way);
-        let priority = if gives_way { Priority::Low } else { Priority::Normal };
+    /// Lets a task go on, after the requests of other sessions that are there already.
+    pub(super) fn launch<S: Spawner>(self: Box<Self>, spawner: S) {
         let requests = (self.requests.len() - self.next).min(MOST_REQUESTS);
-        let task = spawner.task(()).priority(priority).cost(cost::of_requests(requests));
+        let task = spawner.task(()).priority(Priority::Normal).cost(cost::of_requests(requests));
         task.spawn(move |(), cx| {
             if let Some(batch) = self.advance(cx) {
                 batch.reply(cx);
@@ -270,12 +265,14 @@ impl Batch {
         self.checked = None;
         match *shards {
             [(number, true)] => {
-                cx.task(inner.shards[number].write()).cost(cost::WRITE).spawn(move |shard, cx| {
+                let task = cx.task(inner.shards[number].write()).priority(Priority::Normal);
+                task.cost(cost::WRITE).spawn(move |shard, cx| {
                     self.run_on(HeldShards::written(number, shard), command, cx);
                 })
             }
             [(number, false)] => {
-                cx.task(inner.shards[number].read()).cost(cost::READ).spawn(move |shard, cx| {
+                let task = cx.task(inner.shards[number].read()).priority(Priority::Normal);
+                task.cost(cost::READ).spawn(move |shard, cx| {
                     self.run_on(HeldShards::read(number, shard), command, cx);
                 })
             }

@@ -15,8 +15,8 @@ use crate::server::{KnownMemory, Setting};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
-use xtasking::Context;
 use xtasking::task::Spawner;
+use xtasking::{Context, Priority};
 
 /// The attempts to evict a key that one task makes at most. Then another one goes on, after those
 /// that wait for the worker.
@@ -185,12 +185,12 @@ impl Inner {
         F: FnOnce(Box<Sweep>, &mut Context) + Send + 'static,
     {
         let Some(number) = sweep.take_awaited() else {
-            return cx.task(()).spawn(move |(), cx| then(sweep, cx));
+            return cx.task(()).priority(Priority::Normal).spawn(move |(), cx| then(sweep, cx));
         };
         let inner = self.clone();
-        cx.task(self.shards[number].write()).spawn(move |shard, cx| {
+        cx.task(self.shards[number].write()).priority(Priority::Normal).spawn(move |shard, cx| {
             inner.evict_of(number, shard, &mut sweep, cx);
-            cx.task(()).spawn(move |(), cx| then(sweep, cx));
+            cx.task(()).priority(Priority::Normal).spawn(move |(), cx| then(sweep, cx));
         });
     }
 

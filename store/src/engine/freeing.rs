@@ -1,5 +1,6 @@
-//! Frees what was removed and is large, when its shards are left: by tasks of a low priority, in
-//! parts, as requests go before.
+//! Frees what was removed and is large, when its shards are left: by tasks, in parts. They have a
+//! low priority, as requests go before. If much is left, they have that of requests, and the more
+//! is left the larger are their parts: requests do not make garbage faster than it is freed.
 
 use super::engine::Inner;
 use crate::keyspace::Garbage;
@@ -32,18 +33,26 @@ impl Inner {
 
 impl Freeing {
     fn spawn(mut self, cx: &mut Context) {
-        cx.task(()).priority(Priority::Low).begin_operation().spawn(move |(), cx| {
-            if !self.free_part() {
-                // Requests that have come meanwhile do not wait for the next part.
-                cx.poll_events();
+        let is_urgent = self.urgency() > 0;
+        let priority = if is_urgent { Priority::Normal } else { Priority::Low };
+        cx.task(()).priority(priority).begin_operation().spawn(move |(), cx| {
+            let is_done = self.free_part();
+            // Requests that have come meanwhile do not wait for the next part, nor for those of
+            // other tasks.
+            cx.poll_events();
+            if !is_done {
                 self.spawn(cx);
             }
         });
     }
 
+    fn urgency(&self) -> usize {
+        if planted!("garbage-unbounded") { 0 } else { self.inner.server.memory.garbage_urgency() }
+    }
+
     /// Frees a part. Returns true if that was the last one.
     fn free_part(&mut self) -> bool {
-        let mut left = PIECES_OF_TASK;
+        let mut left = PIECES_OF_TASK * self.urgency().max(1);
         loop {
             if let Some((pieces, bytes)) = &mut self.current {
                 left -= pieces.by_ref().take(left).count();

@@ -91,7 +91,7 @@ impl<'v> Body<'v> {
         let checked = batch.checked.take();
         let Batch { session, requests, next, reply, .. } = batch;
         let args = requests.args(*next);
-        let arg_count = args.len();
+        let (arg_count, arg_bytes) = (args.len(), args.extent());
         let found = command.map_or_else(|| resolve(args), Ok).and_then(|command| {
             match checked {
                 Some(checked) => checked?,
@@ -148,8 +148,8 @@ impl<'v> Body<'v> {
                 if executed.block.is_some() {
                     self.turn.end_begun();
                 } else {
-                    let written = batch.reply.len() - before;
-                    self.turn.end_request(self.inner, batch, command, arg_count, written);
+                    let bytes = arg_bytes + batch.reply.len() - before;
+                    self.turn.end_request(self.inner, batch, command, arg_count, bytes);
                 }
                 executed.block
             }

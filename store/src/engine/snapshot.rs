@@ -2,7 +2,8 @@
 //!
 //! A task that holds all shards for reading begins the new version of the keyspace. Then some tasks
 //! go from shard to shard and save what no task has saved before it changed it; see
-//! `keyspace::versions`. They have a low priority, and are short: requests go before. A thread
+//! `keyspace::versions`. They have a low priority, and are short: requests go before. After one that
+//! has waited long some have that of requests, so that a busy worker does not starve them. A thread
 //! writes the file. When much waits to be written, the tasks that visit are spawned by that thread,
 //! and when very much does, so are those that write.
 
@@ -20,17 +21,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 use xtasking::task::Spawner;
 use xtasking::{Context, Priority};
 
 /// Bytes that one task saves, before another one goes on: a thousand small records, which take some
 /// 100 µs.
 pub(super) const BYTES_OF_TASK: usize = 32 * 1024;
-/// With the rest of the last segment.
+/// The room for the bytes that one task saves, which end with a whole segment.
 const ROOM_OF_TASK: usize = BYTES_OF_TASK + BYTES_OF_TASK / 4;
 /// Bytes to be written from which on the tasks that visit wait. The thread that writes them may
 /// share a core with a worker, which then waits about a millisecond for it.
 pub(super) const MOST_PENDING: usize = 1 << 20;
+
+/// After a task that visits has waited longer than this, the next ones have a normal priority.
+const LONGEST_WAIT: Duration = Duration::from_millis(5);
+/// The number of those.
+const URGENT_PARTS: u32 = 32;
 
 impl Engine {
     /// Takes a snapshot and waits for it, as SAVE does. A snapshot that is taken already is waited
@@ -290,18 +297,30 @@ impl Visit {
             is_complete: AtomicBool::new(false),
         });
         // From the runtime, so that each worker has one of them.
-        (0..visitors).for_each(|shard| visit.clone().spawn(&*visit.inner.runtime, shard));
+        (0..visitors).for_each(|shard| visit.clone().spawn(&*visit.inner.runtime, shard, 0));
     }
 
-    fn spawn<S: Spawner>(self: Arc<Self>, spawner: S, shard: usize) {
+    /// Spawns a task that saves a part of a shard. This many parts, from that one on, have a normal
+    /// priority.
+    fn spawn<S: Spawner>(self: Arc<Self>, spawner: S, shard: usize, urgent: u32) {
         let inner = self.inner.clone();
-        let priority = if planted!("visits-before-requests") { Priority::Normal } else { Priority::Low };
+        let is_urgent = urgent > 0 || planted!("visits-before-requests");
+        let priority = if is_urgent { Priority::Normal } else { Priority::Low };
         let task = spawner.task(inner.shards[shard].write()).priority(priority);
-        task.spawn(move |held, cx| self.visit(shard, held, cx));
+        let spawned_at = Instant::now();
+        task.spawn(move |held, cx| {
+            let urgent = match urgent.checked_sub(1) {
+                Some(left) => left,
+                // A simulation has no such time.
+                None if self.inner.turn_time.is_some() && spawned_at.elapsed() > LONGEST_WAIT => URGENT_PARTS,
+                None => 0,
+            };
+            self.visit(shard, held, urgent, cx);
+        });
     }
 
     /// Saves a part of a shard, and lets another task go on.
-    fn visit(self: Arc<Self>, number: usize, shard: &mut Shard, cx: &mut Context) {
+    fn visit(self: Arc<Self>, number: usize, shard: &mut Shard, urgent: u32, cx: &mut Context) {
         let mut garbage = Vec::new();
         let is_done = if self.output.has_failed() {
             garbage = shard.take_retired();
@@ -323,12 +342,12 @@ impl Visit {
             let output = self.output.clone();
             output.then(move || {
                 let inner = self.inner.clone();
-                self.spawn(&*inner.runtime, next);
+                self.spawn(&*inner.runtime, next, urgent);
             });
         } else {
             // Requests that have come meanwhile do not wait for the next part.
             cx.poll_events();
-            self.spawn(cx, next);
+            self.spawn(cx, next, urgent);
         }
     }
 

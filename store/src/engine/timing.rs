@@ -13,7 +13,7 @@ use crate::server::{Reason, Setting};
 use crate::session::Session;
 use std::time::Instant;
 
-/// A request whose reply has more bytes is measured by itself.
+/// A request whose arguments and reply have more bytes is measured by itself.
 const MANY_BYTES: usize = 16 << 10;
 /// A request with more arguments is, too.
 const MANY_ARGS: usize = 16;
@@ -64,7 +64,8 @@ impl Turn {
         }
     }
 
-    /// Ends the next request of a batch, given its number of arguments and the bytes of its reply.
+    /// Ends the next request of a batch, given its number of arguments, and the bytes of those and of
+    /// the reply.
     #[inline]
     pub(super) fn end_request(
         &mut self,
@@ -72,9 +73,9 @@ impl Turn {
         batch: &Batch,
         command: &'static Command,
         args: usize,
-        written: usize,
+        bytes: usize,
     ) {
-        let is_large = written > MANY_BYTES || args > MANY_ARGS;
+        let is_large = bytes > MANY_BYTES || args > MANY_ARGS;
         if !command.is_quick || is_large || inner.server.attention.has(Reason::EXACT_TIMES) {
             self.end_next(inner, batch, command);
         }

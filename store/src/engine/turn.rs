@@ -259,7 +259,6 @@ impl Turn {
             (Some(Delay::Paused), Some(batch)) => inner.hold(batch, cx),
             (_, Some(mut batch)) => {
                 batch.is_visit_due |= self.is_visit_due;
-                batch.gives_way = self.is_spent;
                 serve_in_order(inner, next, Some(batch), cx);
             }
             (_, None) => serve_in_order(inner, next, None, cx),

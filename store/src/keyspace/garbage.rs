@@ -3,12 +3,15 @@
 use super::{Entry, Keys, Table};
 use crate::value::{Pieces, Value, ValueRef};
 
+/// A key takes at least about this many bytes, with its slot.
+const LEAST_BYTES: i64 = 26;
+
 /// Something that was removed, and is large.
 #[derive(Debug)]
 pub(crate) enum Garbage {
     /// The value of a key.
     Value(Value),
-    /// The keys of a database in a shard, and their bytes if they were counted.
+    /// The keys of a database in a shard, and their bytes; 0 if those were not counted.
     Table(Table, i64),
 }
 
@@ -17,7 +20,7 @@ impl Garbage {
     pub(crate) fn bytes(&self) -> i64 {
         match self {
             Self::Value(value) => ValueRef::from(value).bytes() as i64,
-            Self::Table(_, bytes) => *bytes,
+            Self::Table(table, bytes) => (*bytes).max(table.len() as i64 * LEAST_BYTES),
         }
     }
 
@@ -29,18 +32,22 @@ impl Garbage {
         }
     }
 
-    /// Returns a table that was removed, unless it is empty.
+    /// Returns a table that was removed, unless it is empty and has never had a key: one whose keys
+    /// were removed has its segments still.
     pub(super) fn of_table(table: Table, bytes: i64) -> Option<Self> {
-        (table.len() > 0).then(|| Self::Table(table, bytes))
+        (!table.segments.is_empty()).then(|| Self::Table(table, bytes))
     }
 }
 
 impl Table {
-    /// Frees the table, an entry or a key of the order at a time.
+    /// Frees the table, an entry, a segment or a key of the order at a time.
     fn into_pieces(self) -> impl Iterator<Item = ()> + Send {
         let keys = self.order.into_iter().flat_map(|order| order.into_keys()).map(drop);
-        let entries = self.segments.into_iter().flat_map(|segment| segment.entries.into_entries());
-        keys.chain(entries.flat_map(Entry::into_pieces))
+        let segments = self.segments.into_iter().flat_map(|segment| {
+            let entries = segment.entries.into_entries();
+            entries.flat_map(Entry::into_pieces).chain(std::iter::once(()))
+        });
+        keys.chain(segments)
     }
 }
 

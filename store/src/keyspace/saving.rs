@@ -10,16 +10,18 @@ pub(super) struct RetiredTable {
     version: u32,
     database: usize,
     table: Table,
+    /// Its bytes; 0 if they were not counted.
+    bytes: i64,
 }
 
 impl RetiredTable {
-    pub(super) fn new(version: u32, database: usize, table: Table) -> Self {
-        Self { version, database, table }
+    pub(super) fn new(version: u32, database: usize, table: Table, bytes: i64) -> Self {
+        Self { version, database, table, bytes }
     }
 
-    /// Returns what is to be freed. Its bytes were not kept.
+    /// Returns what is to be freed.
     fn into_garbage(self) -> Option<Garbage> {
-        Garbage::of_table(self.table, 0)
+        Garbage::of_table(self.table, self.bytes)
     }
 }
 

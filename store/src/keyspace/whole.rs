@@ -195,7 +195,7 @@ impl Keys<'_> {
         let is_wanted = word.is_saving() && !planted!("removed-table-unsaved");
         if is_wanted && table.has_unsaved(word.version()) {
             let origin = table.origin(word.version(), database);
-            held.retired.push(RetiredTable::new(word.version(), origin, table));
+            held.retired.push(RetiredTable::new(word.version(), origin, table, bytes));
         } else {
             cleared.tables.extend(Garbage::of_table(table, bytes));
         }

@@ -122,6 +122,13 @@ impl<'a> Args<'a> {
         &self.buffer[self.ranges[index].clone()]
     }
 
+    /// Returns the number of bytes from the first argument to the last one.
+    #[inline]
+    pub(crate) fn extent(self) -> usize {
+        let [first, .., last] = self.ranges else { return self.get(0).map_or(0, <[u8]>::len) };
+        last.end.saturating_sub(first.start)
+    }
+
     /// Returns the number of bytes of the requests that came with this one.
     pub(crate) fn buffer_bytes(self) -> usize {
         self.buffer.len()

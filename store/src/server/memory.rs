@@ -38,9 +38,10 @@ pub struct Memory {
 struct MemoryCounts {
     /// Bytes in buffers of clients, of those that are large.
     buffers: AtomicI64,
-    /// The number of large values and tables that were removed and are not freed yet, and their
-    /// bytes.
-    garbage: (AtomicI64, AtomicI64),
+    /// The number of large values and tables that were removed and are not freed yet.
+    unfreed: AtomicI64,
+    /// Their bytes.
+    unfreed_bytes: AtomicI64,
     evicted: AtomicU64,
     peak: AtomicU64,
 }
@@ -61,6 +62,14 @@ const CLIENT_ALLOWANCE: i64 = 64 << 10;
 const SNAPSHOT_ALLOWANCE: i64 = 40 << 20;
 /// The most bytes that are evicted beyond what has to be, so that not each command has to.
 const MOST_SLACK: i64 = 64 << 10;
+/// The part of the limit that may be garbage before it is freed as urgently as requests are run.
+const GARBAGE_PART: i64 = 64;
+/// The same without a limit, in bytes.
+const MOST_GARBAGE: i64 = 16 << 20;
+/// Up to this many times that, tasks free no more than by default.
+const CALM_BOUNDS: i64 = 4;
+/// They free at most this many times as much, some ms long.
+const MOST_URGENCY: i64 = 64;
 
 /// What is known of the memory of the process besides keys.
 #[derive(Clone, Copy, Debug, Default)]
@@ -114,13 +123,27 @@ impl Memory {
 
     /// Notes that large values or tables were removed, or freed if the numbers are negative.
     pub(crate) fn add_garbage(&self, count: i64, bytes: i64) {
-        self.counts.garbage.0.fetch_add(count, Ordering::Relaxed);
-        self.counts.garbage.1.fetch_add(bytes, Ordering::Relaxed);
+        self.counts.unfreed.fetch_add(count, Ordering::Relaxed);
+        self.counts.unfreed_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Returns how urgent it is to free what was removed: 0 as long as its bytes are few beside the
+    /// limit; else by how many times a task is to free more than it does by default.
+    pub(crate) fn garbage_urgency(&self) -> usize {
+        let bytes = self.counts.unfreed_bytes.load(Ordering::Relaxed);
+        let most = match self.limit.load(Ordering::Relaxed) {
+            0 => MOST_GARBAGE,
+            limit => limit / GARBAGE_PART,
+        };
+        match bytes > most {
+            true => (bytes / most.max(1) / CALM_BOUNDS).clamp(1, MOST_URGENCY) as usize,
+            false => 0,
+        }
     }
 
     /// Returns how many large values and tables were removed and are not freed yet.
     pub fn unfreed(&self) -> u64 {
-        self.counts.garbage.0.load(Ordering::Relaxed).max(0) as u64
+        self.counts.unfreed.load(Ordering::Relaxed).max(0) as u64
     }
 
     /// Returns the bytes of keys and values; 0 until there is a limit for the first time.
@@ -245,7 +268,7 @@ impl Memory {
         let (counted, resident) = (self.sum().max(0), self.resident());
         let beyond = resident.map_or(0, |bytes| {
             let others = self.counts.buffers.load(Ordering::Relaxed)
-                + self.counts.garbage.1.load(Ordering::Relaxed)
+                + self.counts.unfreed_bytes.load(Ordering::Relaxed)
                 + ALLOWANCE
                 + CLIENT_ALLOWANCE * known.clients as i64
                 + known.log_backlog as i64
@@ -333,6 +356,21 @@ mod tests {
         assert_eq!(measure(100_000, KnownMemory::default()), 400);
         memory.set_limit(0);
         assert_eq!(memory.excess(), 0);
+    }
+
+    #[test]
+    fn garbage_is_urgent_when_it_is_much_beside_the_limit() {
+        let memory = Memory::new(Box::new(|| None), 1);
+        for (limit, bound) in [(0, 16 * MIB), (640 * MIB, 10 * MIB)] {
+            memory.set_limit(limit);
+            let urgencies = [1, 2, 7, 8, 64, 10_000].map(|times| {
+                memory.add_garbage(1, times * bound);
+                let urgency = memory.garbage_urgency();
+                memory.add_garbage(-1, -times * bound);
+                urgency
+            });
+            assert_eq!(urgencies, [0, 1, 1, 2, 16, 64], "{limit}");
+        }
     }
 
     #[test]

@@ -28,12 +28,12 @@ pub(crate) struct SnapshotOutput {
     /// Bytes that were sent and are not written yet.
     pending: AtomicUsize,
     has_failed: AtomicBool,
-    collected: Mutex<Collected>,
+    collected: Mutex<RecordBuffer>,
 }
 
 /// Records of a database that are sent together.
 #[derive(Default)]
-struct Collected {
+struct RecordBuffer {
     database: usize,
     bytes: Vec<u8>,
 }
@@ -60,7 +60,7 @@ impl SnapshotOutput {
         _ = self.sender.send(message);
     }
 
-    fn collected(&self) -> MutexGuard<'_, Collected> {
+    fn collected(&self) -> MutexGuard<'_, RecordBuffer> {
         // Nothing panics inside.
         self.collected.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -87,7 +87,7 @@ impl SnapshotOutput {
         }
     }
 
-    fn pass_collected(&self, collected: &mut Collected) {
+    fn pass_collected(&self, collected: &mut RecordBuffer) {
         if !collected.bytes.is_empty() {
             let bytes = std::mem::take(&mut collected.bytes);
             self.pass(Message::Records { database: collected.database, bytes });

@@ -236,8 +236,9 @@ fn write_head(call: &mut Call<'_, '_>, start: usize, streams: usize) {
 
 /// Runs the command again, which has waited, for one of its keys.
 fn resume(call: &mut Call<'_, '_>, request: &ReadArgs<'_>, key: &[u8]) -> CommandResult {
-    let Some(at) = request.keys.iter().position(|other| other == key) else { return request.wait(call) };
-    let mut after = call.session.awaited_ids.get(at).copied().unwrap_or(StreamId::MAX);
+    // The key may be there several times.
+    let awaited = request.keys.iter().zip(&call.session.awaited_ids).filter(|(other, _)| *other == key);
+    let Some(mut after) = awaited.map(|(_, after)| *after).min() else { return request.wait(call) };
     if planted!("dollar-forgotten") {
         after = StreamId::MIN;
     }
