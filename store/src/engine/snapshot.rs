@@ -2,10 +2,10 @@
 //!
 //! A task that holds all shards for reading begins the new version of the keyspace. Then some tasks
 //! go from shard to shard and save what no task has saved before it changed it; see
-//! `keyspace::versions`. They have a low priority, and are short: requests go before. After one that
-//! has waited long some have that of requests, so that a busy worker does not starve them. A thread
-//! writes the file. When much waits to be written, the tasks that visit are spawned by that thread,
-//! and when very much does, so are those that write.
+//! `keyspace::versions`. They have a low priority, and are short: requests go before. After one
+//! that has waited long some have that of requests, so that a busy worker does not starve them. A
+//! thread writes the file. When much waits to be written, the tasks that visit are spawned by that
+//! thread, and when very much does, so are those that write.
 
 use super::Engine;
 use super::batch::Batch;

@@ -64,8 +64,8 @@ impl Turn {
         }
     }
 
-    /// Ends the next request of a batch, given its number of arguments, and the bytes of those and of
-    /// the reply.
+    /// Ends the next request of a batch, given its number of arguments, and the bytes of those and
+    /// of the reply.
     #[inline]
     pub(super) fn end_request(
         &mut self,
