@@ -159,6 +159,11 @@ impl<'v> Keys<'v> {
         self.held.iter().any(Held::is_written)
     }
 
+    /// Returns true if the task may write all its shards.
+    pub(crate) fn may_write_all(&self) -> bool {
+        self.held.iter().all(Held::is_written)
+    }
+
     /// Returns the table of a held shard, to change an entry with this hash. What a snapshot still
     /// has to have of its segment is saved first.
     #[inline]
@@ -316,7 +321,7 @@ impl<'v> Keys<'v> {
         if let Some(entry) = self.remove_entry(hash, at, key) {
             self.discard(entry);
         }
-        if self.held[at].databases[database].note_change(key) {
+        if self.held[at].databases[database].note_expired(key) {
             self.ready.push((database, key.into()));
         }
         if !planted!("expired-key-untracked") {
