@@ -280,7 +280,8 @@ fn requests_come_before_the_parts_of_a_snapshot() {
     rt.task(()).spawn(move |(), cx| {
         let version = own.inner.versions.begin(begun.clone());
         Visit::begin(Arc::clone(&*own.inner), begun.clone(), version);
-        run_beside(own, begun, 40, promise, cx);
+        // So many that the worker looks for what was spawned from outside several times.
+        run_beside(own, begun, 200, promise, cx);
     });
     let saved = saved.join().unwrap();
     assert!(saved < MOST_PENDING / 2, "{saved} bytes were saved before the requests were run");

@@ -62,11 +62,18 @@ impl Keys<'_> {
         if has_new_expiry {
             table.set_expiry(hash, key, expires_at);
         }
-        self.garbage.extend(replaced.map(Garbage::Value));
+        if let Some(replaced) = replaced {
+            self.leave_replaced(replaced);
+        }
         if had_expired {
             self.note_insertion(key);
             self.expired.push(Expired { database, key: key.into() });
         }
+    }
+
+    #[cold]
+    fn leave_replaced(&mut self, value: Value) {
+        self.garbage.push(Garbage::Value(value));
     }
 
     /// Inserts a key with its value, and when it expires. Returns false if there is one already.
