@@ -39,13 +39,12 @@ impl Manifest {
             let (file, sequence, kind) = entry(line).map_err(wrong)?;
             match kind {
                 b"b" => bases.push(file),
-                b"i" if sequence <= last => return Err(wrong("the numbers seq do not ascend")),
-                b"i" => {
+                b"h" => {}
+                _ if sequence <= last => return Err(wrong("the numbers seq do not ascend")),
+                _ => {
                     last = sequence;
                     increments.push(file);
                 }
-                b"h" => {}
-                _ => return Err(wrong("the type is none of b, i and h")),
             }
         }
         match bases.len() {
@@ -63,7 +62,8 @@ impl Manifest {
     }
 }
 
-/// Reads a line: pairs of a word and its value. Returns the file, its number and its type.
+/// Reads a line: pairs of a word and its value. Returns the file, its number and its type, which is
+/// b, h or i.
 fn entry(line: &[u8]) -> Result<(String, u64, &'static [u8]), &'static str> {
     let words = words(line).ok_or("a quote is not closed")?;
     if words.is_empty() || words.len() % 2 == 1 {

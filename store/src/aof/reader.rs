@@ -8,11 +8,15 @@ use std::ops::Range;
 
 /// The longest line: a length, or a comment.
 const LONGEST_LINE: u64 = 1024;
+/// The most arguments of a command, as in a request.
+const MOST_ARGUMENTS: u64 = i32::MAX as u64;
 
 /// A file of commands, which are requests of the protocol.
 pub(crate) struct CommandReader<R> {
     input: R,
     offset: u64,
+    /// The most bytes of an argument.
+    longest: u64,
     /// Where the line begins that was read last.
     line_at: u64,
     line: Vec<u8>,
@@ -41,9 +45,10 @@ enum Stop {
 type Step<T> = Result<T, Stop>;
 
 impl<R: BufRead> CommandReader<R> {
-    /// Begins to read commands at this offset of a file.
-    pub(crate) fn new(input: R, offset: u64) -> Self {
-        Self { input, offset, line_at: offset, line: Vec::new(), bytes: Vec::new(), ranges: Vec::new() }
+    /// Begins to read commands at this offset of a file. No argument is longer than `longest`.
+    pub(crate) fn new(input: R, offset: u64, longest: u64) -> Self {
+        let (line, bytes, ranges) = (Vec::new(), Vec::new(), Vec::new());
+        Self { input, offset, longest, line_at: offset, line, bytes, ranges }
     }
 
     /// Returns how many bytes of the file were read.
@@ -84,6 +89,9 @@ impl<R: BufRead> CommandReader<R> {
         };
         if count == 0 {
             return Err(self.malformed("a command has no arguments"));
+        }
+        if count > MOST_ARGUMENTS {
+            return Err(self.malformed("a command has too many arguments"));
         }
         for _ in 0..count {
             match self.line()? {
@@ -156,6 +164,10 @@ impl<R: BufRead> CommandReader<R> {
     /// Reads an argument, whose length is the line.
     fn argument(&mut self) -> Step<()> {
         let length = self.number("an argument does not begin with its length")?;
+        // What follows would count as part of an argument that is torn.
+        if length > self.longest {
+            return Err(self.malformed("an argument is longer than proto-max-bulk-len"));
+        }
         let start = self.bytes.len();
         if Self::copy(&mut self.input, &mut self.offset, &mut self.bytes, length, None)? < length {
             return Err(Stop::Torn);
@@ -184,7 +196,7 @@ mod tests {
 
     /// Returns the commands, what comes after them, and where that is.
     fn read(bytes: &[u8]) -> (Vec<Vec<Vec<u8>>>, Result<NextCommand, String>, u64) {
-        let (mut reader, mut requests) = (CommandReader::new(bytes, 0), Requests::default());
+        let (mut reader, mut requests) = (CommandReader::new(bytes, 0, 512 << 20), Requests::default());
         let mut end = 0;
         let last = loop {
             match reader.next(&mut requests) {
@@ -229,6 +241,9 @@ mod tests {
             (b"*1\r\n$\r\n", "an argument does not begin with its length"),
             (b"*1\r\n$4\r\nPING__", "an argument is longer than its length"),
             (b"*1\r\n$4\r\nPING_", "an argument is longer than its length"),
+            (b"*1\r\n$536870913\r\nPING\r\n", "an argument is longer than proto-max-bulk-len"),
+            (b"*1\r\n$18446744073709551615\r\nPING", "an argument is longer than proto-max-bulk-len"),
+            (b"*2147483648\r\n$4\r\nPING\r\n", "a command has too many arguments"),
             (&[b'#'; 2000], "a line is too long"),
         ] {
             let (_, last, _) = read(bytes);
@@ -239,6 +254,6 @@ mod tests {
             );
         }
         // A length that is not there takes no memory.
-        assert_eq!(read(b"*1\r\n$18446744073709551615\r\nPING").1, Ok(NextCommand::Torn));
+        assert_eq!(read(b"*2147483647\r\n$536870912\r\nPING").1, Ok(NextCommand::Torn));
     }
 }

@@ -229,7 +229,8 @@ impl Effects {
     /// Notes that a key has got a value from a file.
     pub(crate) fn restore(&mut self, database: usize, key: &[u8], value: &Value, expires_at: Option<u64>) {
         if self.records_commands {
-            let expires_at = expires_at.unwrap_or(0).to_string();
+            // None is 0, and so a time before 1970 is not.
+            let expires_at = expires_at.map_or(0, |at| at.max(1)).to_string();
             let args = [b"RESTORE", key, expires_at.as_bytes(), &dump(value), b"ABSTTL"];
             self.commands.push(database, args);
         }

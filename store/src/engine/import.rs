@@ -8,6 +8,7 @@ use crate::aof::{AofEnd, AofError, AofErrorKind, AofProgress, CommandReader, Nex
 use crate::command::{Flags, resolve};
 use crate::rdb::{RdbError, RdbErrorKind, RdbReader};
 use crate::resp::{Args, Requests, parse_integer};
+use crate::server::Setting;
 use std::io::{BufRead, BufReader, Cursor, Read};
 use std::mem;
 use std::sync::Arc;
@@ -24,12 +25,12 @@ const SNAPSHOT: &[u8] = b"REDIS";
 #[derive(Debug, Default)]
 struct CommandBatch {
     requests: Requests,
-    places: Vec<Place>,
+    places: Vec<CommandPlace>,
 }
 
 /// What is known of a command besides its arguments.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct CommandPlace {
     database: usize,
     /// Where it begins in the file.
     offset: u64,
@@ -56,7 +57,8 @@ impl Engine {
     /// may be torn. To be called before requests of sessions.
     ///
     /// While commands run nothing expires: a key that has expired was removed by a command. Those
-    /// that name a span of time, as EXPIRE does, begin it now.
+    /// that name a span of time, as EXPIRE does, begin it now, and consumers of streams are seen
+    /// now.
     ///
     /// # Errors
     ///
@@ -115,9 +117,10 @@ impl Engine {
         tell: &mut dyn FnMut(AofProgress),
     ) -> Result<AofProgress, AofError> {
         let _loading = Loading::begin(&self.inner);
+        let longest = self.server().settings.number(Setting::ProtoMaxBulkLen);
         let mut import = Import {
             inner: &self.inner,
-            reader: CommandReader::new(input, offset),
+            reader: CommandReader::new(input, offset, longest as u64),
             database: 0,
             batch: CommandBatch::default(),
             transaction: None,
@@ -219,7 +222,8 @@ impl<R: BufRead> Import<'_, R> {
                 self.batch.push(queued.requests.args(index), *place);
             }
         } else {
-            let place = Place { database: self.database, offset, is_followed: self.transaction.is_some() };
+            let (database, is_followed) = (self.database, self.transaction.is_some());
+            let place = CommandPlace { database, offset, is_followed };
             match &mut self.transaction {
                 Some((_, queued)) => queued.push(args, place),
                 None => {
@@ -233,8 +237,9 @@ impl<R: BufRead> Import<'_, R> {
 
     /// Gives the commands to a task, when the one before has ended.
     fn send(&mut self) -> Result<(), AofError> {
-        self.wait()?;
+        // After an error of the task before they are not run, also if this is called again.
         let (batch, inner) = (mem::take(&mut self.batch), self.inner.clone());
+        self.wait()?;
         if batch.places.is_empty() {
             return Ok(());
         }
@@ -258,7 +263,7 @@ impl<R: BufRead> Import<'_, R> {
 }
 
 impl CommandBatch {
-    fn push(&mut self, args: Args<'_>, place: Place) {
+    fn push(&mut self, args: Args<'_>, place: CommandPlace) {
         self.requests.push(args.iter());
         self.places.push(place);
     }
@@ -273,7 +278,7 @@ impl CommandBatch {
             if !command.flags.has(Flags::WRITE) && !command.flags.has(Flags::READONLY) {
                 return Err(refused(b"it is no command on keys"));
             }
-            let now = if names_span(command.name, args) { now } else { 0 };
+            let now = if needs_time(command.name, args) { now } else { 0 };
             let run = replayer.run_at(command, place.database, args, now);
             run.map_err(|reply| refused(reply.strip_prefix(b"-").unwrap_or(&reply)))?;
             if !place.is_followed {
@@ -284,15 +289,16 @@ impl CommandBatch {
     }
 }
 
-/// Returns true if a command names a span of time and not a moment. Redis writes moments; others
-/// that write such files may not.
-fn names_span(command: &str, args: Args<'_>) -> bool {
+/// Returns true if a command runs at the time of the load. It names a span of time and not a
+/// moment: Redis writes moments, others that write such files may not. Or it is about a stream: a
+/// consumer is seen now. The others run at 0, as a moment that is over says when a key has expired.
+fn needs_time(command: &str, args: Args<'_>) -> bool {
     let has = |from: usize, word: &str| (from..args.len()).any(|index| args.is(index, word));
     match command {
         "expire" | "pexpire" | "setex" | "psetex" => true,
         "set" => has(3, "ex") || has(3, "px"),
         "getex" => has(2, "ex") || has(2, "px"),
         "restore" => !has(4, "absttl"),
-        _ => false,
+        _ => command.starts_with('x'),
     }
 }

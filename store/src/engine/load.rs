@@ -22,6 +22,10 @@ const BYTES_UNDER_WAY: usize = 4 << 20;
 const BYTES_OF_LOG: usize = 32 << 20;
 /// The progress is told when this many bytes more were read.
 const BYTES_BETWEEN_REPORTS: u64 = 1 << 20;
+/// The keys for which tables are made beforehand, over all databases: a file may say any number.
+const MOST_PREPARED: u64 = 1 << 26;
+/// A table takes memory as for so many keys at least.
+const LEAST_PREPARED: u64 = 128;
 
 /// How far a file is loaded, and what it had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,6 +69,8 @@ struct Loader<'e> {
     /// The tasks under way with the bytes that they have, the oldest first.
     tasks: VecDeque<(usize, Handle<Result<Skipped, RdbError>>)>,
     bytes_under_way: usize,
+    /// The keys for which tables may still be made beforehand.
+    preparable: u64,
     progress: LoadProgress,
 }
 
@@ -146,6 +152,7 @@ impl<'e> Loader<'e> {
             bytes_of_task: (BYTES_OF_ALL_SHARDS / inner.shards.len()).clamp(256, BYTES_OF_TASK),
             tasks: VecDeque::new(),
             bytes_under_way: 0,
+            preparable: MOST_PREPARED,
             progress: LoadProgress::default(),
         }
     }
@@ -177,7 +184,9 @@ impl<'e> Loader<'e> {
         let shards = self.inner.shards.len() as u64;
         let sizes = hints.iter().filter_map(|hint| {
             let database = usize::try_from(hint.database).ok().filter(|number| *number < databases)?;
-            Some((database, usize::try_from(hint.keys.div_ceil(shards)).ok()?))
+            let keys = hint.keys.div_ceil(shards).min(self.preparable / shards);
+            self.preparable = self.preparable.saturating_sub(keys.max(LEAST_PREPARED) * shards);
+            Some((database, keys as usize))
         });
         self.facts.sizes = sizes.collect();
     }
@@ -256,6 +265,32 @@ impl Inner {
         while log.backlog() > BYTES_OF_LOG && log.error().is_none() {
             log.flush();
             thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use xtasking::Runtime;
+
+    /// Any number of keys may stand in a file of a few bytes.
+    #[test]
+    fn hints_make_room_for_a_bounded_number_of_keys() {
+        const SHARDS: usize = 1024;
+        let rt = Runtime::builder().workers(1).build().expect("a runtime");
+        let engine = Engine::builder().shards(SHARDS).databases(64).build(&rt);
+        let facts = FileFacts { expires_before: 0, now: 0, sizes: Arc::default() };
+        for keys in [1, 1 << 20, 1 << 24, 1 << 60, u64::MAX] {
+            let mut loader = Loader::new(&engine.inner, facts.clone());
+            let mut total = 0;
+            for database in 0..64 {
+                loader.note_sizes(vec![SizeHint { database, keys }; 3]);
+                total += loader.facts.sizes.iter().map(|(_, keys)| keys * SHARDS).sum::<usize>() as u64;
+            }
+            assert!(total <= MOST_PREPARED, "{keys}: {total}");
+            let is_hint_of_a_file = keys == 1 << 20;
+            assert!(!is_hint_of_a_file || total >= MOST_PREPARED / 2, "{total}");
         }
     }
 }

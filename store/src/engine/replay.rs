@@ -2,7 +2,7 @@
 
 use super::engine::Inner;
 use super::plan::Shards;
-use super::stages::{Parts, PlacedUnit, Stage, stages};
+use super::stages::{PlacedUnit, ShardParts, Stage, stages};
 use crate::acl::Acl;
 use crate::command::{Call, Command, Effects, Malformed, execute, resolve, visit_units};
 use crate::keyspace::{HeldShards, Keys};
@@ -49,7 +49,7 @@ impl From<RdbError> for ReplayError {
 impl Inner {
     /// Replays units of effects, by tasks on parts of the shards.
     pub(super) fn replay(self: &Arc<Self>, rt: &Runtime, units: Vec<u8>) -> Result<(), ReplayError> {
-        let parts = Parts::new(&self.layout, self.server.workers);
+        let parts = ShardParts::new(&self.layout, self.server.workers);
         let (stages, units) = (stages(parts, &units)?, Arc::new(units));
         for stage in stages {
             let tasks: Vec<_> = match stage {
@@ -158,7 +158,8 @@ impl<'v> Replayer<'v> {
         self.run_at(command, database, args, 0).map_err(refused)
     }
 
-    /// Runs a command at this time. Returns the reply if that is an error.
+    /// Runs a command at this time, at which nothing expires. Returns the reply if that is an
+    /// error.
     pub(super) fn run_at(
         &mut self,
         command: &'static Command,
@@ -171,6 +172,7 @@ impl<'v> Replayer<'v> {
         }
         self.session.database = database;
         self.keys.begin(database, now);
+        self.keys.expire_nothing();
         self.reply.truncate(0);
         let mut call = Call {
             command,

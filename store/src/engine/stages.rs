@@ -38,12 +38,12 @@ pub(super) enum Stage {
 
 /// The shards of a store in parts.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Parts<'l> {
+pub(super) struct ShardParts<'l> {
     layout: &'l Layout,
     count: usize,
 }
 
-impl<'l> Parts<'l> {
+impl<'l> ShardParts<'l> {
     /// Divides the shards into this many parts, if there are as many.
     pub(super) fn new(layout: &'l Layout, count: usize) -> Self {
         Self { layout, count: count.clamp(1, layout.shards()) }
@@ -90,7 +90,7 @@ impl<'l> Parts<'l> {
 
 /// Units, and in which order they can be replayed.
 struct Stages<'l> {
-    parts: Parts<'l>,
+    parts: ShardParts<'l>,
     stages: Vec<Stage>,
     /// The command that was looked at last. The next one is mostly the same.
     last: Option<&'static Command>,
@@ -101,7 +101,7 @@ struct Stages<'l> {
 /// # Errors
 ///
 /// If they are no units.
-pub(super) fn stages(parts: Parts<'_>, units: &[u8]) -> Result<Vec<Stage>, Malformed> {
+pub(super) fn stages(parts: ShardParts<'_>, units: &[u8]) -> Result<Vec<Stage>, Malformed> {
     let mut stages = Stages { parts, stages: Vec::new(), last: None };
     let (mut rest, mut requests) = (units, Requests::default());
     while !rest.is_empty() {
@@ -168,7 +168,7 @@ mod tests {
     }
 
     /// Returns keys of the first and of the second part.
-    fn keys(parts: Parts<'_>) -> [Vec<String>; 2] {
+    fn keys(parts: ShardParts<'_>) -> [Vec<String>; 2] {
         let keys = (0..100).map(|number| format!("key:{number}"));
         let (first, second) = keys.partition(|key| parts.part_of(parts.layout.hash(key.as_bytes())) == 0);
         [first, second]
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn units_of_one_part_are_apart_from_those_of_others() {
         let layout = Layout::new(16, 1);
-        let parts = Parts::new(&layout, 2);
+        let parts = ShardParts::new(&layout, 2);
         let [one, two] = keys(parts);
         let set = |key: &String| format!("SET {key} 1");
         let both = format!("MSET {} 1 {} 2", one[0], two[0]);
@@ -217,16 +217,16 @@ mod tests {
         let layout = Layout::new(16, 1);
         let lines: Vec<&[&str]> = [&["SET key 1"][..], &["FLUSHALL"]].into_iter().cycle().take(100).collect();
         let bytes = units(&lines);
-        assert_eq!(stages(Parts::new(&layout, 2), &bytes).unwrap(), [Stage::Whole(0..bytes.len())]);
+        assert_eq!(stages(ShardParts::new(&layout, 2), &bytes).unwrap(), [Stage::Whole(0..bytes.len())]);
         // Fewer are read to their end.
-        assert!(stages(Parts::new(&layout, 2), &units(&[&["SET key 1"]])[1..]).is_err());
+        assert!(stages(ShardParts::new(&layout, 2), &units(&[&["SET key 1"]])[1..]).is_err());
     }
 
     #[test]
     fn each_shard_is_in_one_part() {
         for (shards, count) in [(1, 4), (2, 2), (16, 3), (1024, 7)] {
             let layout = Layout::new(shards, 1);
-            let parts = Parts::new(&layout, count);
+            let parts = ShardParts::new(&layout, count);
             let all: Vec<_> = (0..parts.count).flat_map(|part| parts.shards(part)).collect();
             assert!(all.into_iter().eq(0..shards), "{shards} in {count}");
             for hash in (0..1000_u64).map(|number| number.wrapping_mul(0x9e37_79b9_7f4a_7c15)) {

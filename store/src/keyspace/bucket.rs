@@ -24,7 +24,7 @@ struct Bucket([Option<Entry>; SLOTS]);
 
 /// Where an entry is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct EntryPlace {
     bucket: usize,
     slot: usize,
 }
@@ -56,8 +56,10 @@ impl Buckets {
         self.len >= self.buckets.len() * SHARE
     }
 
-    /// Adds about a quarter as many buckets, or more if there is no room for this many entries.
+    /// Adds about a quarter as many buckets, or more if there is no room for this many entries. The
+    /// first bucket is alone: few entries have little room, whatever was expected.
     pub(super) fn grow(&mut self, least: usize) {
+        let least = if self.len == 0 { 0 } else { least };
         let count = self.buckets.len() + self.buckets.len() / 4 + 1;
         self.grow_to(count.max(least.div_ceil(SHARE)));
     }
@@ -83,14 +85,14 @@ impl Buckets {
 
     /// Finds the entry of a key with this tag.
     #[inline]
-    pub(super) fn find(&self, tag: u16, key: &[u8]) -> Option<Place> {
+    pub(super) fn find(&self, tag: u16, key: &[u8]) -> Option<EntryPlace> {
         let mut bucket = self.home(tag);
         for _ in 0..self.buckets.len() {
             let mut is_full = true;
             for (slot, entry) in self.buckets[bucket].0.iter().enumerate() {
                 match entry {
                     Some(entry) if entry.tag() == tag && entry.key() == key => {
-                        return Some(Place { bucket, slot });
+                        return Some(EntryPlace { bucket, slot });
                     }
                     Some(_) => {}
                     None => is_full = false,
@@ -118,12 +120,12 @@ impl Buckets {
 
     /// Returns the entry at a place where one was found.
     #[inline]
-    pub(super) fn at(&self, place: Place) -> Option<&Entry> {
+    pub(super) fn at(&self, place: EntryPlace) -> Option<&Entry> {
         self.buckets[place.bucket].0[place.slot].as_ref()
     }
 
     #[inline]
-    pub(super) fn at_mut(&mut self, place: Place) -> Option<&mut Entry> {
+    pub(super) fn at_mut(&mut self, place: EntryPlace) -> Option<&mut Entry> {
         self.buckets[place.bucket].0[place.slot].as_mut()
     }
 
@@ -132,13 +134,13 @@ impl Buckets {
     /// # Panics
     ///
     /// If there is no room.
-    pub(super) fn insert(&mut self, entry: Entry) -> Place {
+    pub(super) fn insert(&mut self, entry: Entry) -> EntryPlace {
         let mut bucket = self.home(entry.tag());
         for _ in 0..self.buckets.len() {
             if let Some(slot) = self.buckets[bucket].free_slot() {
                 self.buckets[bucket].0[slot] = Some(entry);
                 self.len += 1;
-                return Place { bucket, slot };
+                return EntryPlace { bucket, slot };
             }
             bucket = self.after(bucket);
         }
@@ -146,7 +148,7 @@ impl Buckets {
     }
 
     /// Removes the entry at a place. Others move up, so that none is behind a bucket with room.
-    pub(super) fn remove(&mut self, place: Place) -> Option<Entry> {
+    pub(super) fn remove(&mut self, place: EntryPlace) -> Option<Entry> {
         let mut hole = place;
         let was_full = self.buckets[hole.bucket].is_full();
         let removed = self.buckets[hole.bucket].0[hole.slot].take()?;
@@ -168,7 +170,7 @@ impl Buckets {
             if let Some(slot) = self.buckets[bucket].0.iter().position(passes_hole) {
                 let moved = self.buckets[bucket].0[slot].take();
                 self.buckets[hole.bucket].0[hole.slot] = moved;
-                hole = Place { bucket, slot };
+                hole = EntryPlace { bucket, slot };
             }
         }
         Some(removed)

@@ -26,6 +26,8 @@ pub struct Keys<'v> {
     pub(super) version: VersionWord,
     database: usize,
     now: u64,
+    /// When keys have expired: now, or never.
+    expiry_now: u64,
     /// Keys that were changed and that sessions wait for.
     ready: Vec<(usize, Box<[u8]>)>,
     /// Keys that were inserted, each with its database, if that is noted.
@@ -80,6 +82,7 @@ impl<'v> Keys<'v> {
             version: versions.read(),
             database: 0,
             now: 0,
+            expiry_now: 0,
             ready: Vec::new(),
             inserted: None,
             touched: None,
@@ -99,8 +102,13 @@ impl<'v> Keys<'v> {
     /// Begins a command: in this database, at this time.
     pub(crate) fn begin(&mut self, database: usize, now: u64) {
         self.database = database;
-        self.now = now;
+        (self.now, self.expiry_now) = (now, now);
         self.hashed = Hashed::default();
+    }
+
+    /// Lets nothing expire during the command that has begun.
+    pub(crate) fn expire_nothing(&mut self) {
+        self.expiry_now = 0;
     }
 
     /// Notes the hash of one of the arguments of the command that has begun. They stay where they
@@ -122,7 +130,7 @@ impl<'v> Keys<'v> {
         }
         let (hash, at) = self.locate(key);
         let entry = self.held[at].databases[self.database].table.find(hash, key);
-        entry.is_some_and(|entry| entry.is_expired(self.now))
+        entry.is_some_and(|entry| entry.is_expired(self.expiry_now))
     }
 
     /// Selects the database that the following calls are about. The command ends in its own.
@@ -138,6 +146,11 @@ impl<'v> Keys<'v> {
     /// Returns the time in ms since 1970, the same for the whole command.
     pub fn now(&self) -> u64 {
         self.now
+    }
+
+    /// Returns the time until which keys have expired.
+    pub(super) fn expiry_now(&self) -> u64 {
+        self.expiry_now
     }
 
     pub(super) fn position(&self, hash: u64) -> Option<usize> {
@@ -220,7 +233,7 @@ impl<'v> Keys<'v> {
     /// Returns true if an entry in a held shard has expired. It is noted if it may be removed.
     #[inline]
     fn has_expired(&self, entry: &Entry, at: usize) -> bool {
-        let has_expired = entry.is_expired(self.now);
+        let has_expired = entry.is_expired(self.expiry_now);
         if has_expired
             && self.held[at].is_written()
             && !self.keeps_expired
@@ -310,7 +323,7 @@ impl<'v> Keys<'v> {
     /// Removes the key if it has expired, and the shard is held for writing.
     #[inline]
     fn remove_expired(&mut self, hash: u64, at: usize, key: &[u8]) {
-        let (database, now) = (self.database, self.now);
+        let (database, now) = (self.database, self.expiry_now);
         let table = &self.held[at].databases[database].table;
         if table.expiring() == 0
             || self.keeps_expired

@@ -45,12 +45,13 @@ impl Keys<'_> {
     ) {
         let (hash, at) = self.locate(key);
         let (database, now, clock) = (self.database(), self.now(), self.clock());
+        let expiry_now = self.expiry_now();
         self.begin_change(hash, at, key);
         let table = self.table_mut(hash, at);
         let mut replaced = None;
         let changed = table.change(hash, key, |entry| {
             replaced = entry.take_large();
-            let had_expired = entry.is_expired(now) && !planted!("overwritten-expiry-untold");
+            let had_expired = entry.is_expired(expiry_now) && !planted!("overwritten-expiry-untold");
             set(entry);
             entry.touch(clock, now);
             (had_expired, entry.expires_at() != expires_at)

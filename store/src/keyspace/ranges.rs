@@ -78,7 +78,7 @@ impl Keys<'_> {
 impl KeysInOrder<'_> {
     fn has_expired(&self, key: &[u8], at: usize) -> bool {
         let table = &self.keys.held()[at].databases[self.keys.database()].table;
-        let is_expired = |entry: &Entry| entry.is_expired(self.keys.now());
+        let is_expired = |entry: &Entry| entry.is_expired(self.keys.expiry_now());
         table.expiring() > 0
             && table.find(self.keys.layout().hash(key), key).is_some_and(is_expired)
             && !planted!("range-shows-expired")

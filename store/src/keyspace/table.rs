@@ -487,6 +487,20 @@ mod tests {
         assert_eq!(table.iter().filter_map(Entry::share_key).count(), 750);
     }
 
+    /// A segment gets the room that the hint says with its second bucket.
+    #[test]
+    fn few_entries_take_little_room_whatever_the_hint_was() {
+        let layout = Layout::new(1, 7);
+        let mut table = Table::default();
+        table.prepare(super::MOST_ENTRIES, 0);
+        assert_eq!(table.segments.len(), 1);
+        (0..7).for_each(|number| insert(&mut table, &layout, number));
+        assert!(table.segments[0].entries.are_full());
+        insert(&mut table, &layout, 7);
+        (8..super::MOST_ENTRIES - 1).for_each(|number| insert(&mut table, &layout, number));
+        assert!(!table.segments[0].entries.are_full());
+    }
+
     /// A hint of the number of entries may be right, too small or too large.
     #[test]
     fn entries_are_found_in_a_table_that_was_prepared() {

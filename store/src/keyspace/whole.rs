@@ -55,7 +55,7 @@ impl Keys<'_> {
 
     /// Iterates over the entries that have not expired.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
-        let now = self.now();
+        let now = self.expiry_now();
         self.all_entries().filter(move |entry| !entry.is_expired(now))
     }
 
@@ -82,7 +82,7 @@ impl Keys<'_> {
         count: usize,
         mut visit: impl FnMut(&'s Entry),
     ) -> Option<Cursor> {
-        let (database, now) = (self.database(), self.now());
+        let (database, now) = (self.database(), self.expiry_now());
         let (mut visited, mut order, mut number) = (0, from.order, from.shard());
         let held = self.held().iter().skip_while(|held| held.number < from.shard());
         for held in held {
@@ -115,7 +115,7 @@ impl Keys<'_> {
 
     /// Returns an entry at random, each about as likely as the others; `None` if there are none.
     pub fn random_entry(&self, mut random: impl FnMut() -> u64) -> Option<&Entry> {
-        let (database, now) = (self.database(), self.now());
+        let (database, now) = (self.database(), self.expiry_now());
         let total = self.counts().0 as u64;
         // Expired entries may be met. After some of them any other entry is good.
         for _ in 0..if total == 0 { 0 } else { 100 } {
@@ -246,7 +246,7 @@ impl Keys<'_> {
     /// Removes expired keys of all databases, from where the last call ended, until about `most`
     /// entries of each database and shard were looked at. Returns the number that were removed.
     pub(crate) fn remove_some_expired(&mut self, most: usize) -> usize {
-        let now = self.now();
+        let now = self.expiry_now();
         let mut removed = 0;
         for at in 0..self.held().len() {
             for database in 0..self.held()[at].databases.len() {

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// Where a record is, in bytes from its start.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct RecordPlace {
     key: Range<usize>,
     value: Range<usize>,
     code: u8,
@@ -19,7 +19,7 @@ pub(super) struct Place {
 
 /// Finds the record with which bytes begin. Returns `None` if it is not there as a whole, has a key
 /// that is not plain text, or is none: then it is read in the other way, which says what is wrong.
-pub(super) fn find(bytes: &[u8]) -> Option<Place> {
+pub(super) fn find(bytes: &[u8]) -> Option<RecordPlace> {
     let mut input = Input::new(bytes, 0);
     let (mut expires_at, mut idle_seconds) = (None, None);
     let code = loop {
@@ -38,10 +38,10 @@ pub(super) fn find(bytes: &[u8]) -> Option<Place> {
     input.pass(length).ok()?;
     let end = position(&input);
     pass_value(code, &mut input).ok()?;
-    Some(Place { key: start..end, value: end..position(&input), code, expires_at, idle_seconds })
+    Some(RecordPlace { key: start..end, value: end..position(&input), code, expires_at, idle_seconds })
 }
 
-impl Place {
+impl RecordPlace {
     /// Returns the length of the record.
     pub(super) fn len(&self) -> usize {
         self.value.end

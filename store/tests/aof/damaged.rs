@@ -2,7 +2,8 @@
 
 use super::whole::{command, file};
 use super::{ask, contents, engine, load, runtime};
-use xtasking_store::aof::{AofEnd, AofErrorKind};
+use xtasking_store::Engine;
+use xtasking_store::aof::{AofEnd, AofError, AofErrorKind};
 use xtasking_testing::watchdog;
 
 #[test]
@@ -107,4 +108,38 @@ fn what_the_store_has_not_is_refused_with_its_place() {
     let own = engine(&rt);
     let inside = rt.task(()).submit(move |(), _| load(&own, &command("SET key 1"), AofEnd::Whole).is_err());
     assert!(inside.join().unwrap());
+}
+
+/// The file has several tasks of commands. After the first command that is refused none runs.
+#[test]
+fn the_first_command_that_is_refused_is_the_last_one() {
+    let _watched = watchdog();
+    let (rt, value) = (runtime(), "x".repeat(1 << 16));
+    let fill = |key: &str| command(&format!("APPEND {key} {value}")).repeat(40);
+    let before = fill("one");
+    let refused = command("LPUSH one 1");
+    let bytes = [&before[..], &refused, &fill("two"), &refused, &fill("three")].concat();
+    let engine = engine(&rt);
+    let error = load(&engine, &bytes, AofEnd::MayBeTorn).unwrap_err();
+    assert!(matches!(error.kind, AofErrorKind::Refused { .. }), "{error}");
+    assert_eq!(error.offset, before.len() as u64);
+    assert_eq!(ask(&engine, 0, "STRLEN one"), format!(":{}\r\n", 40 << 16));
+    assert_eq!(ask(&engine, 0, "EXISTS two three"), ":0\r\n");
+}
+
+/// Arguments that are as long as the setting allows are read, and no longer ones: what follows
+/// would count as the torn end of one.
+#[test]
+fn an_argument_that_is_too_long_is_damage() {
+    let _watched = watchdog();
+    let rt = runtime();
+    let damaged = b"*2\r\n$4\r\nINCR\r\n$2000000\r\na\r\n";
+    for (longest, is_damage) in [("1999999", true), ("2000000", false)] {
+        let engine = Engine::builder().shards(8).setting("proto-max-bulk-len", longest).build(&rt);
+        let before = command("SET a 1");
+        let loaded = load(&engine, &[&before[..], damaged].concat(), AofEnd::MayBeTorn);
+        assert_eq!(loaded.as_ref().is_ok_and(|loaded| loaded.torn == damaged.len() as u64), !is_damage);
+        let is_told = |error: &AofError| error.to_string().contains("longer than proto-max-bulk-len");
+        assert_eq!(loaded.as_ref().is_err_and(is_told), is_damage, "{loaded:?}");
+    }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use xtasking_testing::{program, watchdog};
+use xtasking_testing::{eventually, program, watchdog};
 
 /// A folder that is removed in the end.
 struct Folder(PathBuf);
@@ -25,13 +25,17 @@ impl Folder {
     /// Returns a folder with the files of Redis 7.
     fn of_redis(name: &str) -> Self {
         let folder = Self::new();
-        let (from, to) = (path(name), folder.0.join("appendonlydir"));
+        folder.add_redis(name);
+        folder
+    }
+
+    fn add_redis(&self, name: &str) {
+        let (from, to) = (path(name), self.0.join("appendonlydir"));
         fs::create_dir(&to).unwrap();
         for entry in fs::read_dir(from).unwrap() {
             let entry = entry.unwrap();
             fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
         }
-        folder
     }
 }
 
@@ -153,6 +157,80 @@ fn a_start_that_was_cut_off_is_gone_on_with() {
         assert!(inside("appendonlydir.redis/appendonly.aof.manifest").exists());
         assert!(!inside("appendonlydir.complete").exists());
     }
+}
+
+/// The files of an earlier Redis are where those that are there would go.
+#[test]
+#[cfg_attr(sanitizer = "address", ignore = "it starts processes")]
+#[cfg_attr(sanitizer = "thread", ignore = "it starts processes")]
+fn files_of_redis_that_cannot_be_moved_are_loaded_at_a_later_start() {
+    let _watched = watchdog();
+    let folder = Folder::of_redis("snapshot");
+    let inside = |name: &str| folder.0.join(name);
+    let (directory, aside, complete) =
+        (inside("appendonlydir"), inside("appendonlydir.redis"), inside("appendonlydir.complete"));
+    fs::create_dir(&aside).unwrap();
+    fs::write(aside.join("earlier"), "").unwrap();
+    let told = refusal(&folder.0);
+    assert!(told.contains("appendonlydir.redis, which is there"), "{told}");
+    assert!(!complete.exists() && !inside("appendonlydir.new").exists());
+    fs::remove_dir_all(&aside).unwrap();
+    Store::start(&folder.0, true).kill();
+    // A log was complete, and then Redis has written anew.
+    fs::rename(&directory, &complete).unwrap();
+    folder.add_redis("commands");
+    let told = refusal(&folder.0);
+    assert!(told.contains("it cannot be moved to "), "{told}");
+    assert!(!complete.exists() && directory.join("appendonly.aof.manifest").exists());
+    fs::remove_dir_all(&aside).unwrap();
+    let store = Store::start(&folder.0, true);
+    assert!(store.told.contains("appendonly.aof.2.incr.aof has 0 keys and "), "{}", store.told);
+    assert_eq!(store.ask("DBSIZE"), ":18");
+}
+
+/// A start that is cut off may leave a base without a segment.
+#[test]
+#[cfg_attr(sanitizer = "address", ignore = "it starts processes")]
+#[cfg_attr(sanitizer = "thread", ignore = "it starts processes")]
+fn a_base_alone_is_a_log() {
+    let _watched = watchdog();
+    let folder = Folder::of_redis("snapshot");
+    let files = || {
+        let files = fs::read_dir(folder.0.join("appendonlydir")).unwrap();
+        let name = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
+        files.map(|file| file.unwrap().path()).map(|path| (name(&path), path)).collect::<Vec<_>>()
+    };
+    let store = Store::start(&folder.0, true);
+    assert_eq!(store.ask("APPEND text !"), ":15");
+    assert_eq!(store.ask("BGREWRITEAOF"), "+Background append only file rewriting started");
+    eventually("a base is there", || files().iter().any(|(name, _)| name.starts_with("base-")));
+    store.kill();
+    for (_, segment) in files().iter().filter(|(name, _)| name.starts_with("log-")) {
+        fs::remove_file(segment).unwrap();
+    }
+    fs::write(folder.0.join("appendonly.aof"), "").unwrap();
+    let store = Store::start(&folder.0, true);
+    assert_eq!((store.ask("STRLEN text"), store.ask("DBSIZE")), (":15".to_owned(), ":18".to_owned()));
+}
+
+/// It may have been lost in a power cut, and a store without it would start empty.
+#[test]
+#[cfg_attr(sanitizer = "address", ignore = "it starts processes")]
+#[cfg_attr(sanitizer = "thread", ignore = "it starts processes")]
+fn a_log_that_is_missing_beside_files_of_redis_is_told() {
+    let _watched = watchdog();
+    let folder = Folder::of_redis("snapshot");
+    let (directory, aside) = (folder.0.join("appendonlydir"), folder.0.join("appendonlydir.redis"));
+    Store::start(&folder.0, true).kill();
+    fs::remove_dir_all(&directory).unwrap();
+    for _ in 0..2 {
+        let told = refusal(&folder.0);
+        assert!(told.contains("there is no log, and ") && told.contains("appendonlydir.redis has"), "{told}");
+        // From a snapshot neither.
+        fs::write(folder.0.join("dump.rdb"), contents("snapshot/appendonly.aof.2.base.rdb")).unwrap();
+    }
+    fs::rename(&aside, &directory).unwrap();
+    assert_eq!(Store::start(&folder.0, true).ask("DBSIZE"), ":18");
 }
 
 #[test]

@@ -5,6 +5,8 @@ use xtasking_storage::SimulatedDisk;
 use xtasking_store::Engine;
 use xtasking_store::aof::{AofEnd, Manifest};
 use xtasking_store::log::Options;
+use xtasking_store::rdb::RdbWriter;
+use xtasking_store::value::{StringValue, Value};
 use xtasking_testing::watchdog;
 
 /// Loads the files that a manifest names.
@@ -90,6 +92,13 @@ fn what_expires_is_gone_afterwards_and_spans_begin_now() {
         "SET getex 1",
         "GETEX getex PX 100000",
         "SET plain 1",
+        // A span of a key that has expired by now.
+        "SET again 1 PXAT 4000000",
+        "EXPIRE again 100",
+        "SET once 1 PXAT 4000000",
+        "GETEX once PX 100000",
+        "SET twice 1 PXAT 4000000",
+        "SET twice 2 XX EX 100",
     ];
     load(&engine, &file(&lines), AofEnd::Whole).unwrap();
     for (line, reply) in [
@@ -102,10 +111,64 @@ fn what_expires_is_gone_afterwards_and_spans_begin_now() {
         ("GET ex", "$2\r\nEX\r\n"),
         ("PEXPIRETIME getex", ":5100000\r\n"),
         ("TTL plain", ":-1\r\n"),
+        ("PEXPIRETIME again", ":5100000\r\n"),
+        ("PEXPIRETIME once", ":5100000\r\n"),
+        ("GET twice", "$1\r\n2\r\n"),
         ("OBJECT IDLETIME plain", ":0\r\n"),
     ] {
         assert_eq!(ask(&engine, 0, line), reply, "{line}");
     }
+}
+
+/// Deliveries have the times of the file, and consumers are seen when it is loaded.
+#[test]
+fn consumers_of_streams_are_seen_when_the_file_is_loaded() {
+    let _watched = watchdog();
+    let rt = runtime();
+    let disk = SimulatedDisk::new(1);
+    let open = |now: u64| {
+        let builder = Engine::builder().shards(8).clock(move || now);
+        builder.log(disk.clone(), Options::default()).open(&rt).unwrap()
+    };
+    let engine = open(5_000_000);
+    let lines = [
+        "XADD stream 1-1 field value",
+        "XGROUP CREATE stream group 0",
+        "XCLAIM stream group bob 0 1-1 TIME 4000000 RETRYCOUNT 1 FORCE JUSTID",
+        "XGROUP CREATECONSUMER stream group eve",
+    ];
+    load(&engine, &file(&lines), AofEnd::Whole).unwrap();
+    let idle = |engine: &Engine| {
+        let reply = ask(engine, 0, "XINFO CONSUMERS stream group");
+        let lines: Vec<_> = reply.lines().collect();
+        let after = |pair: &[&str]| (pair[0] == "idle").then(|| pair[1].to_owned());
+        lines.windows(2).filter_map(after).collect::<Vec<_>>()
+    };
+    assert_eq!(idle(&engine), [":0", ":0"]);
+    let pending = "*1\r\n*4\r\n$3\r\n1-1\r\n$3\r\nbob\r\n:1000000\r\n:1\r\n";
+    assert_eq!(ask(&engine, 0, "XPENDING stream group - + 9"), pending);
+    engine.log().unwrap().close().unwrap();
+    drop(engine);
+    assert_eq!(idle(&open(5_000_007)), [":7", ":7"]);
+}
+
+/// In the log a key without an expiry has the time 0.
+#[test]
+fn a_key_that_expires_at_zero_does_not_live_for_ever() {
+    let _watched = watchdog();
+    let rt = runtime();
+    let mut writer = RdbWriter::new(Vec::new());
+    writer.select(0).unwrap();
+    writer.record(b"past", &Value::String(StringValue::new(b"1")), Some(0)).unwrap();
+    writer.record(b"key", &Value::String(StringValue::new(b"1")), None).unwrap();
+    let snapshot = writer.finish().unwrap();
+    let disk = SimulatedDisk::new(1);
+    let open = || Engine::builder().shards(8).log(disk.clone(), Options::default()).open(&rt).unwrap();
+    let engine = open();
+    load(&engine, &snapshot, AofEnd::Whole).unwrap();
+    engine.log().unwrap().close().unwrap();
+    drop(engine);
+    assert_eq!(ask(&open(), 0, "EXISTS past key"), ":1\r\n");
 }
 
 /// More than one task gets.

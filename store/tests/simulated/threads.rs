@@ -13,7 +13,7 @@ use xtasking_storage::SimulatedDisk;
 use xtasking_store::Engine;
 use xtasking_store::log::Options;
 use xtasking_store::net::Service;
-use xtasking_testing::{side_by_side, watchdog};
+use xtasking_testing::{eventually, side_by_side, watchdog};
 
 const CLIENTS: u64 = 16;
 /// The pipelines of each client.
@@ -60,6 +60,12 @@ fn histories_of_threads_are_strictly_serialisable() {
             let mut client = Client::new(recorder.clone(), number << 8 | workers as u64);
             move || work(&mut client, address)
         }));
+        // Requests of connections that were lost may still be under way.
+        let mut own = service.engine().client();
+        let mut ask = || own.run(["INFO", "clients"]).expect("a reply");
+        eventually("only its own client is left", || {
+            String::from_utf8_lossy(&ask()).contains("\r\nconnected_clients:1\r\n")
+        });
         let transactions = recorder.take();
         let last = read_all(service.engine(), &recorder);
         let life = Life { found, transactions, may_lose_from: None };

@@ -1,6 +1,6 @@
 //! The log of the program: where it is, and what is said of it at the start and at the end.
 
-use super::import::{Places, Source, move_aside};
+use super::import::{Places, Source, aside_of, move_aside};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::error::Error;
 use std::fs::File;
@@ -56,12 +56,19 @@ fn names(directory: &Path) -> io::Result<Vec<String>> {
     Ok(files(directory)?.into_iter().filter_map(name).collect())
 }
 
-/// Returns true if a directory has a log.
+/// Returns true if a directory has a log: a segment, or a base. A start that is cut off may leave a
+/// base alone.
 fn has_log(directory: &Path) -> io::Result<bool> {
-    let is_segment = |name: &String| {
-        name.strip_prefix("log-").is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+    let is_numbered = |name: &str, prefix| {
+        name.strip_prefix(prefix).is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
     };
-    Ok(names(directory)?.iter().any(is_segment))
+    Ok(names(directory)?.iter().any(|name| is_numbered(name, "log-") || is_numbered(name, "base-")))
+}
+
+/// Returns true if a directory has files that are none of a log. A log that was not begun leaves
+/// its lock.
+fn has_others(directory: &Path) -> io::Result<bool> {
+    Ok(names(directory)?.iter().any(|name| name != "lock"))
 }
 
 /// Begins a log with what there is, if there is no log yet, so that the store does not start empty.
@@ -85,26 +92,41 @@ pub fn begin_log(
         return Ok(give_name(&complete, directory).map_err(told)?);
     }
     let source = places.source()?;
+    let (has_others, aside) = (has_others(directory).map_err(told)?, aside_of(directory));
+    if !has_others && aside.join(places.manifest()).try_exists().map_err(told)? {
+        let shown = aside.display();
+        let missing = format!("there is no log, and {shown} has files of Redis: rename or remove it");
+        return Err(told(io::Error::other(missing)).into());
+    }
     if source == Source::Nothing {
         return Ok(());
+    }
+    if has_others && aside.try_exists().map_err(told)? {
+        let exists = format!("it is to be renamed to {}, which is there: remove that", aside.display());
+        return Err(told(io::Error::other(exists)).into());
     }
     // One that was cut off.
     let new = beside(directory, ".new");
     remove_log(&new).map_err(told)?;
     fill(&new, &source)?;
     std::fs::rename(&new, &complete).map_err(told)?;
+    // Before the files of Redis are moved.
+    sync_names(&complete).map_err(told)?;
     Ok(give_name(&complete, directory).map_err(told)?)
 }
 
 /// Gives the directory of a complete log its name. One of this name that has other files is moved
-/// aside: they may be those of Redis.
+/// aside: they may be those of Redis. If that fails, the log is removed: at a later start those
+/// files may have more.
 fn give_name(complete: &Path, directory: &Path) -> io::Result<()> {
-    // A log that was not begun leaves its lock.
-    if names(directory)?.iter().all(|name| name == "lock") {
-        remove_log(directory)?;
-    } else {
-        let aside = move_aside(directory)?;
+    if has_others(directory)? {
+        let aside = move_aside(directory).or_else(|error| {
+            remove_log(complete)?;
+            Err(error)
+        })?;
         println!("xtasking-store: the files of Redis are in {} now", aside.display());
+    } else {
+        remove_log(directory)?;
     }
     sync_names(directory)?;
     std::fs::rename(complete, directory)?;

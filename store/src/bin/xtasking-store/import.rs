@@ -43,7 +43,7 @@ fn is_there(path: &Path) -> Result<bool, String> {
 impl Places {
     /// Finds what a log is to begin with.
     pub fn source(&self) -> Result<Source, String> {
-        let manifest = self.directory.join(format!("{}.manifest", self.aof));
+        let manifest = self.directory.join(self.manifest());
         if is_there(&manifest)? {
             let text = std::fs::read(&manifest).map_err(at(&manifest))?;
             let files = Manifest::parse(&text).map_err(at(&manifest))?;
@@ -61,6 +61,11 @@ impl Places {
             return Ok(Source::Aof(vec![self.single.clone()]));
         }
         Ok(if is_there(&self.snapshot)? { Source::Snapshot } else { Source::Nothing })
+    }
+
+    /// Returns the name of the manifest.
+    pub fn manifest(&self) -> String {
+        format!("{}.manifest", self.aof)
     }
 
     /// Returns a file of Redis 7 whose manifest was lost: a store without it would start empty.
@@ -119,12 +124,17 @@ fn load_file(engine: &Engine, path: &Path, end: AofEnd) -> Result<(), String> {
     Ok(())
 }
 
+/// Returns where a directory with files of Redis is moved to.
+pub fn aside_of(directory: &Path) -> PathBuf {
+    let mut aside = directory.as_os_str().to_owned();
+    aside.push(".redis");
+    PathBuf::from(aside)
+}
+
 /// Moves a directory aside in which files of Redis are, so that the log can have its name. Returns
 /// where it is then.
 pub fn move_aside(directory: &Path) -> io::Result<PathBuf> {
-    let mut aside = directory.as_os_str().to_owned();
-    aside.push(".redis");
-    let aside = PathBuf::from(aside);
+    let aside = aside_of(directory);
     std::fs::rename(directory, &aside).map_err(|error| {
         let told = format!("it cannot be moved to {}: {error}", aside.display());
         io::Error::new(error.kind(), told)
