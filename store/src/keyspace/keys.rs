@@ -172,11 +172,6 @@ impl<'v> Keys<'v> {
         self.held.iter().any(Held::is_written)
     }
 
-    /// Returns true if the task may write all its shards.
-    pub(crate) fn may_write_all(&self) -> bool {
-        self.held.iter().all(Held::is_written)
-    }
-
     /// Returns the table of a held shard, to change an entry with this hash. What a snapshot still
     /// has to have of its segment is saved first.
     #[inline]
