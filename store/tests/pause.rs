@@ -219,9 +219,59 @@ fn a_client_whose_key_has_changed_is_served_after_the_pause() {
         assert_eq!(run(&mut client, "LLEN from"), ":3 ");
         assert_eq!(run(&mut client, "EXISTS a b"), ":0 ");
         assert_eq!(*effects.lock().unwrap(), ["RPUSHfrom123"]);
+        let (_, popped) = send(&rt, &engine, &["LPOP from"]);
+        wait_for_held(&mut client, 3);
         assert_eq!(run(&mut client, "CLIENT UNPAUSE"), "+OK ");
         let served = waits.map(|handle| end(&rt, &engine, handle));
         assert_eq!(served, ["$1 1 ", "$1 2 "]);
-        assert_eq!(run(&mut client, "LRANGE from 0 -1"), "*1 $1 3 ");
+        // What the pause has held comes after what waited before.
+        assert_eq!(end(&rt, &engine, popped), "$1 3 ");
+        assert_eq!(run(&mut client, "EXISTS from"), ":0 ");
     });
+}
+
+/// The expired key is there until the change: it is overwritten in place, or leaves with its
+/// database.
+#[test]
+fn a_change_of_a_key_that_had_expired_in_a_pause_is_seen() {
+    for change in ["SET lock B", "RENAME other lock", "COPY other lock REPLACE", "SWAPDB 0 1"] {
+        let rt = Runtime::builder().workers(2).build().unwrap();
+        let now = Arc::new(AtomicU64::new(1000));
+        let engine = followed(&now).0.build(&rt);
+        let (mut client, mut watcher) = (engine.client(), engine.client());
+        for line in ["SET other B", "SELECT 1", "SET lock B", "SELECT 0", "SET lock A PX 10"] {
+            assert_eq!(run(&mut client, line), "+OK ");
+        }
+        run(&mut client, "CLIENT PAUSE 1000 WRITE");
+        now.store(1010, Ordering::Relaxed);
+        assert_eq!(run(&mut watcher, "WATCH lock"), "+OK ");
+        assert_eq!(run(&mut watcher, "GET lock"), "$-1 ");
+        now.store(3000, Ordering::Relaxed);
+        engine.end_waits(&rt);
+        assert!(!run(&mut client, change).starts_with('-'), "{change}");
+        run(&mut watcher, "MULTI");
+        run(&mut watcher, "SET lock A");
+        assert_eq!(run(&mut watcher, "EXEC"), "*-1 ", "{change}");
+        assert_eq!(run(&mut client, "GET lock"), "$1 B ", "{change}");
+    }
+}
+
+#[test]
+fn the_end_of_a_key_that_had_expired_in_a_pause_is_no_change() {
+    for change in ["FLUSHALL", "SWAPDB 0 1", "DEL lock"] {
+        let rt = Runtime::builder().workers(2).build().unwrap();
+        let now = Arc::new(AtomicU64::new(1000));
+        let engine = followed(&now).0.build(&rt);
+        let (mut client, mut watcher) = (engine.client(), engine.client());
+        run(&mut client, "SET lock A PX 10");
+        run(&mut client, "CLIENT PAUSE 1000 WRITE");
+        now.store(1010, Ordering::Relaxed);
+        run(&mut watcher, "WATCH lock");
+        now.store(3000, Ordering::Relaxed);
+        engine.end_waits(&rt);
+        run(&mut client, change);
+        run(&mut watcher, "MULTI");
+        run(&mut watcher, "PING");
+        assert_eq!(run(&mut watcher, "EXEC"), "*1 +PONG ", "{change}");
+    }
 }

@@ -78,6 +78,12 @@ impl Login {
         self.account.has_all_rights.load(Ordering::Relaxed)
     }
 
+    /// Returns true if its rights are still those that were checked last.
+    pub(crate) fn is_current(&self) -> bool {
+        // Acquire pairs with the Release of `Account::set`.
+        self.account.version.load(Ordering::Acquire) == self.version
+    }
+
     /// Returns the user as it is now.
     pub(crate) fn user(&mut self) -> &User {
         // Acquire pairs with the Release of `Account::set`.

@@ -15,6 +15,9 @@ pub(crate) struct Reach {
     pub(crate) refusal: CommandError,
 }
 
+/// What ACL LOG shows if the right on all keys is missing.
+const ALL_KEYS: &[u8] = b"*";
+
 /// Checks that a session may run a request now, before it is queued or run. It needs no key, so a
 /// request that is refused takes no shards.
 ///
@@ -35,20 +38,33 @@ pub(crate) fn check_rights(
     let context = if session.is_in_transaction() { "multi" } else { "toplevel" };
     match denied(command, args, session, server, context, now) {
         Some(denial) => Err(refusal(command, denial)),
-        None => check_reach(command, args, session),
+        None => check_reach(command, args, session, server, context, now),
     }
 }
 
 /// Checks that the user may read or write all keys, if the request reaches some that are not among
 /// its arguments.
-fn check_reach(command: &'static Command, args: Args<'_>, session: &mut Session) -> Result<(), CommandError> {
+fn check_reach(
+    command: &'static Command,
+    args: Args<'_>,
+    session: &mut Session,
+    server: &Server,
+    context: &'static str,
+    now: u64,
+) -> Result<(), CommandError> {
     let Some(Reach { is_write, refusal }) = command.reach.and_then(|reach| reach(args)) else {
         return Ok(());
     };
     let login = &mut session.login;
     let is_allowed =
         session.is_leaving || login.has_all_rights() || login.user().allows_all_keys(command, args, is_write);
-    if is_allowed { Ok(()) } else { Err(refusal) }
+    if is_allowed {
+        return Ok(());
+    }
+    if !planted!("reach-denied-unlogged") {
+        note_denied((DenialReason::Key, ALL_KEYS), command, session, server, context, now);
+    }
+    Err(refusal)
 }
 
 /// Checks a request that EXEC runs: rights may have changed since it was queued.
@@ -64,7 +80,7 @@ pub(crate) fn check_queued(
     now: u64,
 ) -> Result<(), CommandError> {
     let reason = match denied(command, args, session, server, "multi", now) {
-        None => return check_reach(command, args, session),
+        None => return check_reach(command, args, session, server, "multi", now),
         Some(Denial::Command) => "no permission to execute the command or subcommand",
         Some(Denial::Key(_)) => "no permission to touch the specified keys",
         Some(Denial::Channel(_)) => "no permission to access one of the channels used as arguments",
@@ -106,6 +122,20 @@ fn denied(
         Denial::Key(at) => (DenialReason::Key, args.at(at)),
         Denial::Channel(at) => (DenialReason::Channel, args.at(at)),
     };
+    note_denied((reason, object), command, session, server, context, now);
+    Some(denial)
+}
+
+/// Notes why a request is refused, and for what.
+#[cold]
+fn note_denied(
+    (reason, object): (DenialReason, &[u8]),
+    command: &'static Command,
+    session: &Session,
+    server: &Server,
+    context: &'static str,
+    now: u64,
+) {
     let user = session.login.account().name().clone();
     session.publish(command.name, now);
     let denied = DeniedRequest {
@@ -118,7 +148,6 @@ fn denied(
         count: 1,
     };
     note(server, denied);
-    Some(denial)
 }
 
 /// Notes that a client has given a wrong name or password.

@@ -74,6 +74,8 @@ pub(super) struct Batch {
     pub(super) checked: Option<Result<(), CommandError>>,
     /// Set if there is no memory for the next request.
     pub(super) lacks_memory: bool,
+    /// How often the next request was put off as others had reserved the room.
+    pub(super) waits_for_room: u32,
     /// Set if all shards are to be visited before the next request, and before the replies.
     pub(super) is_visit_due: bool,
     /// What is known of the shards, if keys are being evicted for the next request.
@@ -118,6 +120,7 @@ impl Batch {
             dependence,
             checked: None,
             lacks_memory: false,
+            waits_for_room: 0,
             is_visit_due: false,
             sweep: None,
             then,
@@ -136,7 +139,7 @@ impl Batch {
         let mut turn = Turn::new(&inner, cx.worker());
         turn.reserve_room(&inner);
         let turned = self.take_turn(&inner, &mut turn, cx);
-        turn.release_room(&inner);
+        turn.release_room();
         match turned {
             Turned::Done(batch) => {
                 turn.publish(&inner, &batch);
@@ -163,7 +166,12 @@ impl Batch {
         None
     }
 
-    fn take_turn(mut self: Box<Self>, inner: &Arc<Inner>, turn: &mut Turn, cx: &mut Context) -> Turned {
+    fn take_turn<'i>(
+        mut self: Box<Self>,
+        inner: &'i Arc<Inner>,
+        turn: &mut Turn<'i>,
+        cx: &mut Context,
+    ) -> Turned {
         let mut ahead = Ahead::new(&inner.shards, &inner.layout, self.session.last_command);
         let end = self.next + MOST_REQUESTS;
         let mut sweep = self.sweep.take();
@@ -297,8 +305,9 @@ impl Batch {
         if has_room {
             turn.run(&inner, held, command, &mut batch);
         }
-        turn.release_room(&inner);
         turn.settle(&inner, cx);
+        // After that: new settings may have reserved room again.
+        turn.release_room();
         if let Some(batch) = &batch {
             turn.publish(&inner, batch);
         }

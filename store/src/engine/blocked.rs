@@ -41,6 +41,8 @@ pub(super) struct HeldRequests {
     pub(super) batches: Vec<Box<Batch>>,
     /// Sessions to be served, whose key has changed before.
     pub(super) serves: Vec<Serve>,
+    /// True once nothing will end the pause.
+    pub(super) is_abandoned: bool,
 }
 
 #[derive(Debug, Default)]
@@ -137,14 +139,18 @@ impl Blocked {
     }
 
     /// Takes all batches that wait for keys or for the end of a pause, as nothing will serve them.
-    /// None waits for keys after this.
-    pub(super) fn abandon(&self) -> (Vec<Parked>, HeldRequests) {
+    /// None waits after this.
+    #[expect(clippy::vec_box, reason = "a batch goes from task to task in its box")]
+    pub(super) fn abandon(&self) -> (Vec<Parked>, Vec<Box<Batch>>) {
         let mut waits = self.lock();
         waits.is_abandoned = true;
         waits.deadlines.clear();
         let parked = waits.by_session.drain().map(|(_, parked)| parked).collect();
         drop(waits);
-        (parked, std::mem::take(&mut *self.held()))
+        let mut held = self.held();
+        held.is_abandoned = true;
+        held.serves.clear();
+        (parked, std::mem::take(&mut held.batches))
     }
 
     /// Takes the batch of a wait that was ended.
@@ -226,7 +232,7 @@ impl Inner {
             Body::new(&inner, &mut turn, held).end_wait(parked, how);
             turn.settle(&inner, cx);
             turn.count(&inner);
-            serve_in_order(&inner, turn.take_before_next(), None, cx);
+            serve_in_order(&inner, turn.take_before_next(), |_| {}, cx);
         });
     }
 }

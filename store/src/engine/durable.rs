@@ -101,7 +101,7 @@ fn unacknowledged(inner: Option<&Inner>, reply: &Reply) -> Reply {
     errors
 }
 
-impl Body<'_> {
+impl Body<'_, '_> {
     /// Notes that the replies of a batch may depend on all that was logged of the held shards.
     #[inline]
     pub(super) fn note_seen(&self, batch: &mut Batch) {

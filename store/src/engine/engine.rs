@@ -29,6 +29,9 @@ pub(super) type Clock = Box<dyn Fn() -> u64 + Send + Sync>;
 /// Tasks count the uses of the handle that their requests came by. If each connection has a clone
 /// of its own, workers do not contend for that count.
 ///
+/// It is freed with its last handle although sessions wait for keys or the end of a pause, unless
+/// the [completion](super::Completion) of one of them owns a handle.
+///
 /// ```
 /// use xtasking::Runtime;
 /// use xtasking_store::{Engine, resp::Requests};
@@ -56,8 +59,8 @@ type HandlesHandle = Arc<Arc<EngineHandles>>;
 struct EngineHandles(Arc<Inner>);
 
 impl Drop for EngineHandles {
-    /// Drops the requests of sessions that wait for keys, or for the end of a pause: no request
-    /// will come that serves them, and they have the engine, as it has them.
+    /// Drops the requests of sessions that wait for keys, or for the end of a pause: they have the
+    /// engine, as it has them. Requests that are under way end instead of waiting.
     fn drop(&mut self) {
         if !planted!("waits-outlive-engine") {
             drop(self.0.blocked.abandon());

@@ -21,6 +21,9 @@ use xtasking::{Context, Priority};
 /// The attempts to evict a key that one task makes at most. Then another one goes on, after those
 /// that wait for the worker.
 const MOST_ATTEMPTS: usize = 1024;
+/// How often a request is put off as others have reserved the room. Then it takes what there is: a
+/// share that is not given back may delay requests, but not stop them.
+const MOST_WAITS: u32 = 1 << 14;
 /// Before the first key is evicted there are this many times as many samples as later.
 const FIRST_SAMPLES: usize = 4;
 
@@ -332,7 +335,7 @@ impl<'e> Eviction<'e> {
     }
 }
 
-impl Turn {
+impl<'i> Turn<'i> {
     /// Returns true if there was room for a request when it began to wait for its shards, but is
     /// none now: others have had it before. The request has not to wait for anything else.
     pub(super) fn has_to_look_for_room(
@@ -343,6 +346,7 @@ impl Turn {
     ) -> bool {
         self.lacks_room()
             && !batch.lacks_memory
+            && batch.waits_for_room < MOST_WAITS
             && command.is_some_and(|command| needs_room(command, &batch.session))
             && !inner.delays_writes()
             && !planted!("room-looked-for-once")
@@ -353,7 +357,7 @@ impl Turn {
     #[cold]
     pub(super) fn make_room(
         &mut self,
-        inner: &Arc<Inner>,
+        inner: &'i Arc<Inner>,
         command: Option<&'static Command>,
         batch: &mut Batch,
         sweep: Option<Box<Sweep>>,
@@ -367,9 +371,13 @@ impl Turn {
         let room = inner.make_room(sweep.unwrap_or_default(), cx);
         self.lap();
         self.reserve_room(inner);
+        let may_wait = batch.waits_for_room < MOST_WAITS;
         match room {
             // Tasks of other workers have reserved it, and are about to give some back.
-            Room::Made if self.lacks_room() && inner.server.memory.room() >= 0 => Some(Box::default()),
+            Room::Made if self.lacks_room() && may_wait && inner.server.memory.room() >= 0 => {
+                batch.waits_for_room += 1;
+                Some(Box::default())
+            }
             Room::Made => None,
             Room::Lacking => {
                 batch.lacks_memory = true;

@@ -102,7 +102,7 @@ fn tasks_share_the_room() {
     let mut turns = [0, 1].map(|worker| Turn::new(&inner, worker));
     turns.iter_mut().for_each(|turn| turn.reserve_room(&inner));
     assert!(turns.iter().all(|turn| !turn.lacks_room()));
-    turns.iter_mut().for_each(|turn| turn.note_growth(&inner, room / 2 + 1));
+    turns.iter_mut().for_each(|turn| turn.note_growth(room / 2 + 1));
     assert!(turns.iter().all(Turn::lacks_room));
 }
 
@@ -132,4 +132,61 @@ fn requests_that_wait_for_a_shard_look_for_room_again() {
     let taken = replies.iter().filter(|reply| *reply == b"+OK\r\n").count();
     // One fits, and each worker may let another one in.
     assert!((1..=3).contains(&taken), "{taken}");
+}
+
+/// Returns a store of 1 MiB, and a key of its first shard.
+fn store_with_room() -> (Store, String) {
+    let store = Store::new("noeviction", 0);
+    store.engine.client().run(["CONFIG", "SET", "maxmemory", "1mb"]).unwrap();
+    let mut keys = (0..).map(|number: u32| number.to_string());
+    let key = keys.find(|key| store.engine.inner.layout.shard(key.as_bytes()) == 0).expect("a key");
+    (store, key)
+}
+
+#[test]
+fn a_request_that_changes_settings_leaves_no_room_reserved() {
+    let (store, key) = store_with_room();
+    let engine = store.engine.clone();
+    // The shard is not free when the transaction comes, so a task of its own runs it.
+    let handle = store.holding(0, move |inner, cx| {
+        let mut requests = Requests::one(["MULTI"]);
+        requests.push(["CONFIG", "SET", "maxmemory-samples", "7"]);
+        requests.push(["SET", &key, "v"]);
+        requests.push(["EXEC"]);
+        let (promise, handle) = inner.runtime.promise();
+        let done = |finished: Finished, _: &mut Context| promise.fulfil(finished.replies);
+        assert!(engine.run(cx, engine.session(""), requests, done).is_none());
+        handle
+    });
+    let replies = handle.join().unwrap();
+    assert!(replies.ends_with(b"*2\r\n+OK\r\n+OK\r\n"), "{}", replies.escape_ascii());
+    eventually("no room is reserved", || store.engine.server().memory.reserved() == 0);
+}
+
+#[test]
+fn a_turn_that_panics_leaves_no_room_reserved() {
+    let (store, _) = store_with_room();
+    let inner = store.inner();
+    eventually("no room is reserved", || inner.server.memory.reserved() == 0);
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let mut turn = Turn::new(&inner, 0);
+        turn.reserve_room(&inner);
+        assert!(inner.server.memory.reserved() > 0);
+        std::panic::resume_unwind(Box::new(()));
+    }));
+    assert!(panicked.is_err());
+    assert_eq!(inner.server.memory.reserved(), 0);
+}
+
+#[test]
+fn a_share_that_is_not_given_back_stops_no_request() {
+    let (store, key) = store_with_room();
+    let memory = &store.engine.server().memory;
+    while memory.reserve(0).is_some_and(|share| share > 0) {}
+    let (promise, handle) = store.rt.promise();
+    let requests = Requests::one(["SET", &key, "v"]);
+    let done = |finished: Finished, _: &mut Context| promise.fulfil(finished.replies);
+    store.engine.submit(&store.rt, store.engine.session(""), requests, done);
+    eventually("the request runs", || handle.is_finished());
+    assert_eq!(handle.join().unwrap(), b"+OK\r\n");
 }

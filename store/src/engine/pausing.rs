@@ -30,16 +30,25 @@ fn is_refused(command: &Command, session: &Session) -> bool {
 
 /// Lets go on what a pause has held: first the sessions whose keys had changed before.
 fn go_on<S: Spawner + Copy>(inner: &Arc<Inner>, mut paused: MutexGuard<'_, HeldRequests>, spawner: S) {
-    let HeldRequests { batches, serves } = std::mem::take(&mut *paused);
+    let HeldRequests { batches, serves, .. } = &mut *paused;
+    let (mut batches, serves) = (std::mem::take(batches), std::mem::take(serves));
     drop(paused);
-    if !serves.is_empty() {
-        let own = inner.clone();
-        spawner.task(()).spawn(move |(), cx| serve_in_order(&own, serves.into(), None, cx));
-    }
-    for mut batch in batches {
+    for batch in &mut batches {
         batch.session.is_closing |= !batch.session.client.end_hold();
-        batch.launch(spawner);
     }
+    if serves.is_empty() {
+        return batches.into_iter().for_each(|batch| batch.launch(spawner));
+    }
+    let own = inner.clone();
+    spawner.task(()).spawn(move |(), cx| {
+        let launch = |batches: Vec<Box<Batch>>, cx: &mut Context| {
+            batches.into_iter().for_each(|batch| batch.launch(&mut *cx));
+        };
+        if planted!("held-before-served") {
+            launch(std::mem::take(&mut batches), cx);
+        }
+        serve_in_order(&own, serves.into(), move |cx| launch(batches, cx), cx);
+    });
 }
 
 impl Inner {
@@ -77,7 +86,7 @@ impl Inner {
         }
         let mut paused = self.blocked.held();
         // Inside of the lock: the end of the pause comes before or after.
-        if !self.is_paused() {
+        if paused.is_abandoned || !self.is_paused() {
             return Some(serve);
         }
         paused.serves.push(serve);
@@ -90,12 +99,14 @@ impl Inner {
             self.send_part(part, cx);
         }
         let mut paused = self.blocked.held();
-        // Inside of the lock: the end of the pause, or of the session, comes before or after.
-        if self.is_paused() && batch.session.client.begin_hold() {
+        // Inside of the lock: the end of the pause, of the session or of the engine comes before or
+        // after.
+        let is_abandoned = paused.is_abandoned && !planted!("held-after-engine");
+        if !is_abandoned && self.is_paused() && batch.session.client.begin_hold() {
             return paused.batches.push(batch);
         }
         drop(paused);
-        batch.session.is_closing |= batch.session.client.is_gone();
+        batch.session.is_closing |= is_abandoned || batch.session.client.is_gone();
         batch.go_on(cx);
     }
 

@@ -42,7 +42,7 @@ pub(super) struct Serve {
 
 /// Serves the sessions that wait for keys which the last command has changed; then those that wait
 /// for what these change, and so on.
-pub(super) fn serve_ready(body: &mut Body<'_>) {
+pub(super) fn serve_ready(body: &mut Body<'_, '_>) {
     while body.keys.has_ready() {
         for (database, key) in body.keys.take_ready() {
             serve_key(body, database, &key);
@@ -53,7 +53,7 @@ pub(super) fn serve_ready(body: &mut Body<'_>) {
 /// Serves the sessions that wait for a key, in order, as long as the key is there. If it is not,
 /// those are served that have to know. Only the commands run that get something: to run each of
 /// those that wait would take as long as there are many, while the shard is held.
-fn serve_key(body: &mut Body<'_>, database: usize, key: &[u8]) {
+fn serve_key(body: &mut Body<'_, '_>, database: usize, key: &[u8]) {
     body.keys.begin(database, body.turn.now);
     let are_waiting = body.keys.next_waiting(key, None, false).is_some();
     let is_held = || body.inner.hold_serve(Serve::of_key(body.inner, database, key.into())).is_none();
@@ -107,7 +107,7 @@ fn shards_of(inner: &Inner, parked: &Parked, key: &[u8]) -> Shards {
 }
 
 /// Runs a parked command for a key. If it blocks again, it is parked as it was.
-fn serve(body: &mut Body<'_>, parked: Parked, key: &[u8]) {
+fn serve(body: &mut Body<'_, '_>, parked: Parked, key: &[u8]) {
     let Parked { mut batch, block, ticket, database } = parked;
     let Ok(command) = resolve(batch.requests.args(batch.next)) else {
         unreachable!("a command that runs again was found before")
@@ -142,7 +142,7 @@ fn serve(body: &mut Body<'_>, parked: Parked, key: &[u8]) {
     body.let_served_go(Parked { batch, block, ticket, database }, before);
 }
 
-impl Body<'_> {
+impl Body<'_, '_> {
     /// Parks a batch, or ends it if its session is gone. What has changed while its command ran
     /// again is looked at by the next tasks.
     pub(super) fn insert(&mut self, parked: Parked) {
@@ -228,12 +228,12 @@ impl Serve {
         Self { database, key, shards }
     }
 
-    /// Spawns a task that serves the sessions, then does the rest, and lets a batch go on.
+    /// Spawns a task that serves the sessions, then does the rest, and calls `then`.
     fn spawn(
         self,
         inner: &Arc<Inner>,
         mut rest: VecDeque<Self>,
-        batch: Option<Box<Batch>>,
+        then: impl FnOnce(&mut Context) + Send + 'static,
         cx: &mut Context,
     ) {
         let own = inner.clone();
@@ -246,30 +246,29 @@ impl Serve {
             turn.count(&own);
             let mut next = turn.take_before_next();
             next.append(&mut rest);
-            serve_in_order(&own, next, batch, cx);
+            serve_in_order(&own, next, then, cx);
         });
     }
 }
 
-/// Serves sessions by tasks, one after the other. Then a batch goes on: what has waited for its
-/// changes comes before its later requests.
+/// Serves sessions by tasks, one after the other. Then a batch goes on by `then`: what has waited
+/// for its changes comes before its later requests.
 pub(super) fn serve_in_order(
     inner: &Arc<Inner>,
     mut all: VecDeque<Serve>,
-    batch: Option<Box<Batch>>,
+    then: impl FnOnce(&mut Context) + Send + 'static,
     cx: &mut Context,
 ) {
-    match (all.pop_front(), batch) {
-        (Some(first), batch) => first.spawn(inner, all, batch, cx),
-        (None, Some(batch)) => batch.go_on(cx),
-        (None, None) => {}
+    match all.pop_front() {
+        Some(first) => first.spawn(inner, all, then, cx),
+        None => then(cx),
     }
 }
 
 /// Serves the sessions that wait for keys, by tasks.
 pub(super) fn serve_later(inner: &Arc<Inner>, keys: Vec<(usize, Box<[u8]>)>, cx: &mut Context) {
     let serve = keys.into_iter().map(|(database, key)| Serve::of_key(inner, database, key));
-    serve_in_order(inner, serve.collect(), None, cx);
+    serve_in_order(inner, serve.collect(), |_| {}, cx);
 }
 
 /// Spawns a task that takes a session off the list of a key.

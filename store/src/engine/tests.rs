@@ -1,9 +1,11 @@
 //! Sessions that wait, by the commands of `command::probes`.
 
+use super::batch::Batch;
 use super::freeing::PIECES_OF_TASK;
+use super::turn::Turn;
 use super::{Client, Engine, Finished};
-use crate::command::Effects;
-use crate::keyspace::{AccessClock, Entry, Shard, Waiting};
+use crate::command::{Effects, resolve};
+use crate::keyspace::{AccessClock, Entry, HeldShards, Shard, Waiting};
 use crate::resp::Requests;
 use crate::server::Unblock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -766,7 +768,10 @@ fn a_request_that_rights_forbid_takes_no_shards() {
         assert!(replies.starts_with("+OK\\r\\n-NOPERM") || replies.contains("of SORT denied"), "{replies}");
     }
     assert_eq!(run_without_shards("GET own:list"), None);
-    assert!(run(&mut client, "ACL LOG").contains("flushall"));
+    let log = run(&mut client, "ACL LOG");
+    assert!(log.contains("flushall"));
+    // Those that reach keys which are not among the arguments are there too.
+    assert!(log.contains("$6\\r\\nobject\\r\\n$1\\r\\n*\\r\\n"), "{log}");
 }
 
 #[test]
@@ -833,4 +838,53 @@ fn each_handle_counts_its_own_uses() {
     let uses = (Arc::strong_count(&engine.inner), Arc::strong_count(&other.inner));
     assert_eq!(uses, (1, 1));
     assert!(Arc::ptr_eq(&*engine.inner, &*other.inner), "it is the same engine");
+}
+
+#[test]
+fn a_request_that_a_pause_holds_ends_with_the_engine() {
+    let Store { rt, engine, .. } = Store::new(Setting::Threads { workers: 2 }, 1);
+    run(&mut engine.client(), "CLIENT PAUSE 100000000 WRITE");
+    let inner = Arc::clone(&*engine.inner);
+    let task = rt.task(inner.shards[0].write());
+    // It waits for the shard when the last handle of the engine is dropped.
+    let handle = task.submit(move |_, cx| {
+        let (promise, handle) = engine.runtime().promise();
+        let done = |finished: Finished, _: &mut Context| promise.fulfil(finished.session.is_closing);
+        let requests = Requests::one(["SET", "a", "1"]);
+        assert!(engine.run(cx, engine.session(""), requests, done).is_none());
+        drop(engine);
+        handle
+    });
+    let handle = handle.join().unwrap();
+    eventually("the request ends", || handle.is_finished());
+    assert!(handle.join().unwrap(), "as if its client were gone");
+}
+
+#[test]
+fn rights_that_change_before_a_request_has_its_shards_count() {
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    let engine = Engine::builder().shards(1).user("limited on nopass ~own:* +@all -flushall").build(&rt);
+    let login = |engine: Engine, session| {
+        let own = engine.clone();
+        let requests = Requests::one(["AUTH", "limited", "any"]);
+        let task = rt
+            .task(())
+            .submit(move |(), cx| own.run(cx, session, requests, |_: Finished, _: &mut Context| {}));
+        task.join().unwrap().expect("it takes no shard").session
+    };
+    let session = login(engine.clone(), engine.session(""));
+    let inner = engine.inner.clone();
+    let mut batch = Batch::new(
+        inner.clone(),
+        session,
+        Requests::one(["PING"]),
+        Box::new(|_: Finished, _: &mut Context| {}),
+    );
+    batch.checked = Some(Ok(()));
+    run(&mut engine.client(), "ACL SETUSER limited -ping");
+    let command = resolve(batch.requests.args(0)).ok();
+    let mut batch = Some(batch);
+    Turn::new(&inner, 0).run(&inner, HeldShards::None, command, &mut batch);
+    let replies = batch.expect("it is done").into_finished().0.replies;
+    assert!(replies.starts_with(b"-NOPERM"), "{}", text(&replies));
 }

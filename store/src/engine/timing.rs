@@ -18,7 +18,7 @@ const MANY_BYTES: usize = 16 << 10;
 /// A request with more arguments is, too.
 const MANY_ARGS: usize = 16;
 
-impl Turn {
+impl Turn<'_> {
     /// Returns the nanoseconds since it was last called, or since the turn began.
     pub(super) fn lap(&mut self) -> u64 {
         let now = Instant::now();

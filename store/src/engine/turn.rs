@@ -6,6 +6,7 @@ use super::calls::Calls;
 use super::cost;
 use super::engine::Inner;
 use super::plan::{Place, Request, runs_now};
+use super::room::RoomShare;
 use super::run::Body;
 use super::serve::{Errand, Serve, serve_in_order, stop_waiting};
 use crate::command::{Command, Effects, Run, caught, check_listening};
@@ -17,7 +18,7 @@ use xtasking::Context;
 
 /// What outlives the shards that a task holds for one request: what it still has to tell and to do.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct Turn<'i> {
     /// In ms since 1970.
     pub(super) now: u64,
     pub(super) worker: usize,
@@ -52,9 +53,8 @@ pub(super) struct Turn {
     has_new_settings: bool,
     /// True once the shards are to be visited before the reply: for a setting, or orders of keys.
     is_visit_due: bool,
-    /// The bytes that this turn has reserved and by which keys have not grown yet; negative if they
-    /// have grown by more. `None` without a limit.
-    room: Option<i64>,
+    /// The share of the room by which keys may grow. `None` without a limit.
+    room: Option<RoomShare<'i>>,
 }
 
 /// Why a request does not run when its turn comes.
@@ -66,8 +66,8 @@ pub(super) enum Delay {
     Paused,
 }
 
-impl Turn {
-    pub(super) fn new(inner: &Inner, worker: usize) -> Self {
+impl<'i> Turn<'i> {
+    pub(super) fn new(inner: &'i Inner, worker: usize) -> Self {
         let measured_at = Instant::now();
         Self {
             now: inner.now(),
@@ -95,7 +95,7 @@ impl Turn {
     /// batch is gone if it was parked.
     pub(super) fn try_run(
         &mut self,
-        inner: &Arc<Inner>,
+        inner: &'i Arc<Inner>,
         request: &Request,
         batch: &mut Option<Box<Batch>>,
         cx: &mut Context,
@@ -200,7 +200,7 @@ impl Turn {
     /// come before the session's next request. The shards of the request were left, or are left
     /// when this task ends.
     #[inline]
-    pub(super) fn settle(&mut self, inner: &Arc<Inner>, cx: &mut Context) {
+    pub(super) fn settle(&mut self, inner: &'i Arc<Inner>, cx: &mut Context) {
         if self.has_new_settings {
             self.apply_settings(inner);
         }
@@ -242,7 +242,7 @@ impl Turn {
 
     /// Lets the settings that a command has changed have their effect.
     #[cold]
-    fn apply_settings(&mut self, inner: &Inner) {
+    fn apply_settings(&mut self, inner: &'i Inner) {
         self.has_new_settings = false;
         self.is_visit_due |= inner.apply_memory_settings();
         inner.server.bound_tracking();
@@ -259,9 +259,9 @@ impl Turn {
             (Some(Delay::Paused), Some(batch)) => inner.hold(batch, cx),
             (_, Some(mut batch)) => {
                 batch.is_visit_due |= self.is_visit_due;
-                serve_in_order(inner, next, Some(batch), cx);
+                serve_in_order(inner, next, move |cx| batch.go_on(cx), cx);
             }
-            (_, None) => serve_in_order(inner, next, None, cx),
+            (_, None) => serve_in_order(inner, next, |_| {}, cx),
         }
     }
 
@@ -283,30 +283,27 @@ impl Turn {
     /// Returns true if keys have grown by more than the turn's share of the room.
     #[inline]
     pub(super) fn lacks_room(&self) -> bool {
-        self.room.is_some_and(|room| room < 0)
+        self.room.as_ref().is_some_and(RoomShare::is_exceeded)
     }
 
     /// Reserves a share of the room, by which the turn may let keys grow from now on.
     #[inline]
-    pub(super) fn reserve_room(&mut self, inner: &Inner) {
-        self.release_room(inner);
-        self.room = inner.server.memory.reserve(self.worker);
+    pub(super) fn reserve_room(&mut self, inner: &'i Inner) {
+        self.release_room();
+        self.room = RoomShare::reserve(&inner.server.memory, self.worker);
     }
 
     /// Gives back what is left of the share.
     #[inline]
-    pub(super) fn release_room(&mut self, inner: &Inner) {
-        if let Some(room) = self.room.take() {
-            inner.server.memory.give_back(self.worker, room);
-        }
+    pub(super) fn release_room(&mut self) {
+        self.room = None;
     }
 
     /// Notes by how many bytes keys have grown. They are counted already.
     #[inline]
-    pub(super) fn note_growth(&mut self, inner: &Inner, bytes: i64) {
-        if let Some(room) = self.room.as_mut().filter(|_| bytes > 0) {
-            inner.server.memory.give_back(self.worker, bytes.min(*room));
-            *room -= bytes;
+    pub(super) fn note_growth(&mut self, bytes: i64) {
+        if let Some(room) = &mut self.room {
+            room.note_growth(bytes);
         }
     }
 

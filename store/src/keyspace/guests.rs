@@ -15,11 +15,11 @@ impl Keys<'_> {
     pub(crate) fn watch(&mut self, key: &[u8]) -> u64 {
         // An expired key is missing from the beginning, and its end is no change.
         self.remove_if_expired(key);
-        // One that is kept gets this version when it is removed.
         let is_kept = self.is_kept(key) && !planted!("kept-key-watched");
         let watched = self.guests_at(key).guests_mut().watched.entry(key.into()).or_default();
         watched.sessions += 1;
-        watched.version + u64::from(is_kept)
+        watched.note_state(is_kept);
+        watched.version
     }
 
     /// Ends the watching of a key by one session. Returns its version, which differs from the one
@@ -30,7 +30,8 @@ impl Keys<'_> {
         let database = self.guests_at(key);
         let guests = database.guests_mut();
         let Some(watched) = guests.watched.get_mut(key) else { return 0 };
-        let version = watched.version + u64::from(is_kept);
+        watched.note_state(is_kept);
+        let version = watched.version;
         watched.sessions -= 1;
         if planted!("watch-ends-for-all") {
             watched.version = 0;

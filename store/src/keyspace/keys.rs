@@ -329,7 +329,7 @@ impl<'v> Keys<'v> {
         if let Some(entry) = self.remove_entry(hash, at, key) {
             self.discard(entry);
         }
-        if self.held[at].databases[database].note_change(key) {
+        if self.held[at].databases[database].note_expired(key) {
             self.ready.push((database, key.into()));
         }
         if !planted!("expired-key-untracked") {

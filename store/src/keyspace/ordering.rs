@@ -1,6 +1,6 @@
 //! Databases get an order of their keys, and lose it.
 
-use super::{Keys, Shard};
+use super::{Held, Keys, Shard};
 
 impl Shard {
     /// Makes the orders of the databases that are to have one, and drops those of others. Returns
@@ -23,6 +23,11 @@ impl Shard {
 }
 
 impl Keys<'_> {
+    /// Returns true if the task may write all its shards.
+    pub(crate) fn may_write_all(&self) -> bool {
+        self.held().iter().all(Held::is_written)
+    }
+
     /// Makes the order of the database. The task holds all shards alone.
     pub(crate) fn make_order(&mut self) {
         self.end_change();

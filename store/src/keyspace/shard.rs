@@ -51,6 +51,9 @@ pub(super) struct Watched {
     pub(super) sessions: usize,
     /// Grows with each change of the key.
     pub(super) version: u64,
+    /// True while an entry is kept that has expired, and this is noted as a change: sessions that
+    /// watch the key since have found it missing, so its removal is none.
+    pub(super) has_expired: bool,
 }
 
 /// A session that waits for a key.
@@ -118,6 +121,16 @@ impl Shard {
     }
 }
 
+impl Watched {
+    /// Notes that the key has expired, if its entry is kept and this was not noted before.
+    pub(super) fn note_state(&mut self, is_kept: bool) {
+        if is_kept && !self.has_expired {
+            self.version += 1;
+            self.has_expired = true;
+        }
+    }
+}
+
 impl Database {
     /// Returns the session lists of the database, made if there are none.
     pub(super) fn guests_mut(&mut self) -> &mut Guests {
@@ -132,9 +145,27 @@ impl Database {
             // Tests stop commands halfway by this key.
             #[cfg(test)]
             assert!(key != b"unnotable", "a change that cannot be noted");
+            if watched.has_expired && planted!("overwritten-kept-key-unseen") {
+                watched.has_expired = false;
+                return guests.waiting.contains_key(key);
+            }
             watched.version += 1;
+            watched.has_expired = false;
         }
         guests.waiting.contains_key(key)
+    }
+
+    /// Notes that an entry which has expired is removed: a change for those that have watched the
+    /// key before it expired. Returns true if others wait for the key.
+    pub(super) fn note_expired(&mut self, key: &[u8]) -> bool {
+        let Some(guests) = &mut self.guests else { return false };
+        match guests.watched.get_mut(key) {
+            Some(watched) if watched.has_expired => {
+                watched.has_expired = false;
+                guests.waiting.contains_key(key)
+            }
+            _ => self.note_change(key),
+        }
     }
 
     /// Drops the session lists if they are empty.

@@ -149,7 +149,7 @@ impl Keys<'_> {
 
     /// Removes all keys of databases, and returns them to be freed. If it panics, all are there.
     pub(crate) fn clear_databases(&mut self, databases: Range<usize>) -> ClearedKeys {
-        let (database, word) = (self.database(), self.version_word());
+        let (database, word, now) = (self.database(), self.version_word(), self.now());
         let shards = self.held().len();
         let mut cleared = ClearedKeys { tables: Vec::with_capacity(shards * databases.len()), count: 0 };
         if planted!("flush-halfway") {
@@ -164,9 +164,13 @@ impl Keys<'_> {
                 held.retired.reserve(databases.len());
                 let part = &mut held.databases[number];
                 if part.guests.is_some() {
-                    let keys: Vec<Box<[u8]>> = part.table.iter().map(|entry| entry.key().into()).collect();
-                    let waited = keys.into_iter().filter(|key| part.note_change(key));
-                    waited_for.extend(waited.map(|key| (number, key)));
+                    let entries = part.table.iter().map(|entry| (entry.key().into(), entry.is_expired(now)));
+                    let entries: Vec<(Box<[u8]>, bool)> = entries.collect();
+                    let waited = entries.into_iter().filter(|(key, has_expired)| match has_expired {
+                        true => part.note_expired(key),
+                        false => part.note_change(key),
+                    });
+                    waited_for.extend(waited.map(|(key, _)| (number, key)));
                 }
             }
         }
@@ -204,14 +208,14 @@ impl Keys<'_> {
     /// Swaps the contents of this database with those of another one, orders of keys included.
     /// Returns true if one had an order and the other had not.
     pub(crate) fn swap_with(&mut self, other: usize) -> bool {
-        let (database, layout) = (self.database(), self.layout());
+        let (database, layout, now) = (self.database(), self.layout(), self.now());
         let version = self.version_word().version();
         self.end_change();
         self.touch_any();
         let mut differ = false;
         for at in 0..self.held().len() {
             let shard: &mut Held<'_> = &mut self.held_mut()[at];
-            note_swap(shard, layout, database, other);
+            note_swap(shard, layout, [database, other], now);
             let [one, two] = shard.databases.get_disjoint_mut([database, other]).expect("two databases");
             if !planted!("swap-forgets-origin") {
                 one.table.note_origin(version, database);
@@ -269,15 +273,25 @@ impl Keys<'_> {
 }
 
 /// Notes a change for the sessions that watch a key in one of two databases that are swapped.
-fn note_swap(shard: &mut Held<'_>, layout: &Layout, database: usize, other: usize) {
-    for (own, others) in [(database, other), (other, database)] {
+fn note_swap(shard: &mut Held<'_>, layout: &Layout, [one, two]: [usize; 2], now: u64) {
+    for (own, others) in [(one, two), (two, one)] {
         let Some(guests) = &shard.databases[own].guests else { continue };
         let keys: Vec<Box<[u8]>> = guests.watched.keys().cloned().collect();
         for key in keys {
             let hash = layout.hash(&key);
-            let is_there = |database: usize| shard.databases[database].table.find(hash, &key).is_some();
-            if is_there(own) || is_there(others) {
-                shard.databases[own].note_change(&key);
+            let find = |database: usize| shard.databases[database].table.find(hash, &key);
+            let has_expired = |entry: &Entry| entry.is_expired(now);
+            let (leaving, coming) = (find(own).map(has_expired), find(others).map(has_expired));
+            let own = &mut shard.databases[own];
+            // What is missing before and after, or has expired, has not changed.
+            if leaving == Some(true) {
+                own.note_expired(&key);
+            }
+            if leaving == Some(false) || coming == Some(false) {
+                own.note_change(&key);
+            }
+            if let Some(watched) = own.guests_mut().watched.get_mut(&key) {
+                watched.has_expired = coming == Some(true);
             }
         }
     }

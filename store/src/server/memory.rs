@@ -248,6 +248,12 @@ impl Memory {
         }
     }
 
+    /// Returns what all tasks have reserved.
+    #[cfg(test)]
+    pub(crate) fn reserved(&self) -> i64 {
+        self.shares.iter().map(|share| share.0.load(Ordering::SeqCst)).sum()
+    }
+
     /// Returns the room that is made when there is none.
     pub(crate) fn slack(&self) -> i64 {
         (self.limit.load(Ordering::Relaxed) / 256).min(MOST_SLACK)

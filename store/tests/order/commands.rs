@@ -229,3 +229,18 @@ fn a_range_in_a_transaction_sees_what_was_done_before() {
     let replies = String::from_utf8(client.run_all(requests).unwrap()).unwrap();
     assert!(replies.ends_with("*4\r\n+OK\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n:1\r\n:1\r\n"), "{replies}");
 }
+
+/// Its shards are held to be read, so the order is made after it.
+#[test]
+fn a_transaction_that_demands_an_order_only_reads_its_shards() {
+    let rt = runtime();
+    let mut client = builder().build(&rt).client();
+    run(&mut client, "SET a 1");
+    run(&mut client, "CONFIG SET ordered-databases 1");
+    let mut requests = Requests::default();
+    for line in ["MULTI", "CONFIG SET ordered-databases 0", "RANGE - +", "EXEC", "RANGE - +"] {
+        requests.push(line.split(' '));
+    }
+    let replies = String::from_utf8(client.run_all(requests).unwrap()).unwrap();
+    assert!(replies.ends_with(&format!("*2\r\n+OK\r\n{NOT_ORDERED}*1\r\n$1\r\na\r\n")), "{replies}");
+}

@@ -66,10 +66,11 @@ fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Makes the order of the database if SWAPDB in the same transaction has brought one that has none
-/// to a number whose keys are to be in order. Its task holds all shards alone.
+/// to a number whose keys are to be in order: its task holds all shards alone. Orders that CONFIG
+/// SET in the transaction demands are made later.
 pub(super) fn order_swapped(call: &mut Call<'_, '_>) {
     let is_due = call.effects.are_orders_due() && !call.keys.is_ordered() && !planted!("swapped-unordered");
-    if is_due && call.server.settings.ordered_databases()[call.keys.database()] {
+    if is_due && call.keys.may_write_all() && call.server.settings.ordered_databases()[call.keys.database()] {
         call.keys.make_order();
     }
 }
