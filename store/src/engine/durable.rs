@@ -69,8 +69,7 @@ impl Inner {
 impl Inner {
     /// Sends replies, now or when the log has what they depend on.
     pub(super) fn send_part(self: &Arc<Self>, part: EarlyReplies, cx: &mut Context) {
-        let on = if planted!("part-sent-unlogged") { Dependence::default() } else { part.dependence };
-        self.go_on_when_logged(on, Box::new((Arc::downgrade(self), part)), cx);
+        self.go_on_when_logged(part.dependence, Box::new((Arc::downgrade(self), part)), cx);
     }
 
     /// Lets something go on when the log has what it depends on.

@@ -790,8 +790,8 @@ fn an_engine_is_freed_though_sessions_wait() {
     let waits = [send(&["TAKE a 0"]), send(&["CLIENT PAUSE 100000000 WRITE", "SET a 1"])];
     let inner = Arc::downgrade(&*engine.inner);
     drop(engine);
-    assert!(waits.into_iter().all(|handle| handle.join().is_err()));
     eventually("the engine is freed", || inner.strong_count() == 0);
+    assert!(waits.into_iter().all(|handle| handle.join().is_err()));
 }
 
 /// A copy would be elsewhere, as what it is made of is still there.
