@@ -102,12 +102,7 @@ impl Stage {
 
     /// Returns the parameters for a report.
     pub fn parameters(&self) -> Parameters {
-        let mut parameters = Parameters::default();
-        parameters.add("keys", self.load.keys);
-        parameters.add("value_bytes", self.load.value_size);
-        parameters.add("connections", self.load.connections);
-        parameters.add("popularity", format!("{:?}", self.load.popularity).to_lowercase());
-        parameters.add("seed", self.load.seed);
+        let mut parameters = self.load.parameters();
         parameters.add("appendfsync", self.fsync());
         let servers = self.lineup.contenders.iter();
         let servers: Vec<_> =

@@ -24,7 +24,7 @@ const BYTES_OF_LOG: usize = 32 << 20;
 const BYTES_BETWEEN_REPORTS: u64 = 1 << 20;
 /// The keys for which tables are made beforehand, over all databases: a file may say any number.
 const MOST_PREPARED: u64 = 1 << 26;
-/// A table takes memory as for so many keys at least.
+/// The least number of keys for which a table has room.
 const LEAST_PREPARED: u64 = 128;
 
 /// How far a file is loaded, and what it had.

@@ -280,7 +280,7 @@ fn requests_come_before_the_parts_of_a_snapshot() {
     rt.task(()).spawn(move |(), cx| {
         let version = own.inner.versions.begin(begun.clone());
         Visit::begin(Arc::clone(&*own.inner), begun.clone(), version);
-        // So many that the worker looks for what was spawned from outside several times.
+        // Enough for the worker to look several times for what was spawned from outside.
         run_beside(own, begun, 200, promise, cx);
     });
     let saved = saved.join().unwrap();

@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use xtasking_harness::failure::Wrong;
 use xtasking_harness::random::Random;
+use xtasking_harness::report::Parameters;
 
 /// What all servers are loaded with.
 #[derive(Clone, Copy)]
@@ -21,6 +22,19 @@ pub(in crate::store) struct Load {
     pub connections: usize,
     pub popularity: Popularity,
     pub seed: u64,
+}
+
+impl Load {
+    /// Returns its values for a report.
+    pub fn parameters(&self) -> Parameters {
+        let mut parameters = Parameters::default();
+        parameters.add("keys", self.keys);
+        parameters.add("value_bytes", self.value_size);
+        parameters.add("connections", self.connections);
+        parameters.add("popularity", format!("{:?}", self.popularity).to_lowercase());
+        parameters.add("seed", self.seed);
+        parameters
+    }
 }
 
 /// Connections to a server, with what is known of its records.

@@ -13,7 +13,7 @@ use xtasking_harness::experiment::Outline;
 use xtasking_harness::failure::{Failure, Wrong};
 use xtasking_harness::plural::counted;
 use xtasking_harness::progress::Progress;
-use xtasking_harness::report::{Measurement, Parameters};
+use xtasking_harness::report::Measurement;
 
 /// An experiment whose options have been checked and completed.
 pub(in crate::store) struct Scaling {
@@ -91,12 +91,7 @@ impl xtasking_harness::experiment::Experiment for Scaling {
     }
 
     fn outline(&self) -> Outline {
-        let mut parameters = Parameters::default();
-        parameters.add("keys", self.load.keys);
-        parameters.add("value_bytes", self.load.value_size);
-        parameters.add("connections", self.load.connections);
-        parameters.add("popularity", format!("{:?}", self.load.popularity).to_lowercase());
-        parameters.add("seed", self.load.seed);
+        let mut parameters = self.load.parameters();
         parameters.add("times", format!("{:?}", self.times));
         parameters.add("costs", format!("{:?}", Costs::default()));
         let steps = self.cores.len() * self.cases.len();
