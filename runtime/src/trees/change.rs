@@ -102,6 +102,7 @@ impl<'h> Holder<'h> {
         slot.parent.store(parent.index, Release);
         slot.gate.store(NONE, Release);
         slot.is_poisoned.store(false, Relaxed);
+        slot.has_relatives.store(false, Relaxed);
         slot.writer.store(self.stamp, Relaxed);
         let home = self.join_home(node, above, 1);
         slot.home.store(home, Release);

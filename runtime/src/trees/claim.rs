@@ -8,7 +8,7 @@ use super::plan::{Named, Request};
 use super::poison::OnPoison;
 use super::queue::ClaimPtr;
 use super::rights::Target;
-use super::state::{ClaimHead, ClaimState};
+use super::state::ClaimHead;
 use super::state_ptr::StatePtr;
 use crate::claims::kind::ClaimKind;
 use crate::claims::releasing::ReleasingSink;
@@ -141,9 +141,8 @@ impl<'t, Q: Request> ClaimKind for TreeClaim<'t, Q> {
             self.operation.is_none_or(|operation| spawner.operation() == Some(operation)),
             "a claim by what a task holds is for its follow-ups: others need a handle of the tree"
         );
-        let (request, on_poison, is_unordered) = (self.request, self.on_poison, self.is_unordered);
-        let state =
-            StatePtr::new(&mut spawner, || ClaimState::new(&tree.table, request, on_poison, is_unordered));
+        let Self { request, on_poison, is_unordered, .. } = self;
+        let state = StatePtr::new(&mut spawner, &tree.table, request, on_poison, is_unordered);
         let request = SpawnRequest { spawner: Claiming::new(spawner, state), options };
         TaskBuilder::from_parts(request, access, InTree { membership, state, tree: PhantomData })
     }

@@ -10,6 +10,7 @@ use super::plan::Request;
 use super::poison::OnPoison;
 use super::probe::Targets;
 use super::queue::{ClaimPtr, Ready};
+use super::register::Added;
 use super::rights::{Changes, Target};
 use super::state::{ClaimHead, ClaimState};
 use super::table::TreeTable;
@@ -54,12 +55,26 @@ pub(super) unsafe fn enter<Q: Request>(
 ) {
     // SAFETY: the caller owns the state.
     let this = unsafe { state.as_ref() };
-    let (site, claim) = (this.head.table().counts.site(spawner), ClaimPtr(state.cast()));
-    let (mut ready, mut refused) = (Ready::default(), Targets::default());
-    // SAFETY: as above; this is borrowed until the end of the run.
-    let mut probe = unsafe { this.head.probe(site, claim, &mut ready, &mut refused) };
-    // SAFETY: as above; what is borrowed of the state is not what this accesses.
-    let outcome = unsafe { this.request() }.run(&mut probe);
+    let (table, claim) = (this.head.table(), ClaimPtr(state.cast()));
+    let site = table.counts.site(spawner);
+    let mut ready = Ready::default();
+    let mut refused = Targets::default();
+    // SAFETY: as above.
+    let request = unsafe { this.request() };
+    let only = request.only().filter(|target| target.alone || !table.has_links());
+    let outcome = if let Some(target) = only {
+        // No view of a plan is made for one node.
+        // SAFETY: as above; nothing else borrows the rights.
+        let rights = unsafe { this.head.registration.rights() };
+        if table.try_add_first(site, claim, rights, target, &mut ready) == Added::Blocked {
+            refused.push(*target);
+        }
+        Ok(())
+    } else {
+        // SAFETY: as above; this is borrowed until the end of the run.
+        let mut probe = unsafe { this.head.probe(site, claim, &mut ready, &mut refused) };
+        request.run(&mut probe)
+    };
     if outcome.is_ok() && refused.is_empty() {
         task.send(spawner);
         if ready.is_empty() {
@@ -116,7 +131,8 @@ pub(super) unsafe fn leave<D: Send + Sync + 'static>(
     tree: &TreeInner<D>,
     cx: &mut Context,
 ) {
-    let (site, mut ready) = (tree.table.counts.site(&&mut *cx), Ready::default());
+    let site = tree.table.counts.site(&&mut *cx);
+    let mut ready = Ready::default();
     // SAFETY: the caller owns the state.
     let rights = unsafe { state.as_ref().registration.rights() };
     tree.table.leave(site, ClaimPtr(state.cast()), rights, &mut ready);

@@ -23,6 +23,19 @@ pub(crate) enum Mode {
 /// Number of modes that are counted.
 pub(super) const COUNTED: usize = 3;
 
+/// What clashes with each set of modes.
+const CLASHES: [Modes; 1 << Mode::ALL.len()] = {
+    let mut all = [Modes::NONE; 1 << Mode::ALL.len()];
+    let mut set = 1;
+    while set < all.len() {
+        // The set without its lowest mode came before.
+        let lowest = Mode::ALL[set.trailing_zeros() as usize];
+        all[set] = all[set & (set - 1)].and(lowest.clashes());
+        set += 1;
+    }
+    all
+};
+
 /// A set of modes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Modes(u8);
@@ -100,8 +113,9 @@ impl Modes {
     }
 
     /// Returns the modes that clash with one of the set.
+    #[inline(always)]
     pub fn clashes(self) -> Self {
-        self.iter().fold(Self::NONE, |clashes, mode| clashes.and(mode.clashes()))
+        CLASHES[usize::from(self.0) % CLASHES.len()]
     }
 }
 

@@ -71,6 +71,8 @@ pub(crate) struct NodeSlot {
     /// Read by tasks that hold the node, changed by one that holds it to write.
     pub children: UnsafeCell<Children>,
     pub is_poisoned: AtomicBool,
+    /// The node may have children, or further parents: walks pass by others with no look at these.
+    pub has_relatives: AtomicBool,
     /// The node has further parents, by links.
     pub is_shared: AtomicBool,
     /// Number of links that begin at the node or below it.
@@ -90,6 +92,7 @@ impl Default for NodeSlot {
             writer: AtomicU64::new(0),
             children: UnsafeCell::new(Children::new()),
             is_poisoned: AtomicBool::new(false),
+            has_relatives: AtomicBool::new(false),
             is_shared: AtomicBool::new(false),
             links: AtomicU32::new(0),
         }
@@ -134,6 +137,8 @@ impl NodeSlot {
     /// The caller holds the node to write it, and has borrowed nothing else of its children.
     #[expect(clippy::mut_from_ref, reason = "a holder that writes is the only one")]
     pub unsafe fn children_mut(&self) -> &mut Children {
+        // Relaxed: tasks that read it hold the node, too.
+        self.has_relatives.store(true, Relaxed);
         // SAFETY: the caller is the only one that accesses them.
         self.children.with_mut(|children| unsafe { &mut *children })
     }

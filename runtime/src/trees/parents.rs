@@ -67,7 +67,9 @@ impl TreeTable {
     pub unsafe fn add_parent(&self, node: u32, parent: Node) {
         // Relaxed, here and below: the claims of the nodes order this before tasks that ask.
         self.links.is_used.store(true, Relaxed);
-        self.slot(node).is_shared.store(true, Relaxed);
+        let slot = self.slot(node);
+        slot.is_shared.store(true, Relaxed);
+        slot.has_relatives.store(true, Relaxed);
         let cell = self.links.further.get_or_make(node);
         // SAFETY: the caller is the only one that accesses them.
         cell.0.with_mut(|parents| unsafe { (*parents).get_or_insert_default() }.push(parent));

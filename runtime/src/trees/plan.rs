@@ -3,6 +3,7 @@
 use super::inner::TreePtr;
 use super::nodes::Nodes;
 use super::probe::{PlanProbe, RunPlan, Targets};
+use super::rights::Target;
 use super::tree_plan::TreePlan;
 use crate::task::{JoinError, catch};
 
@@ -31,6 +32,11 @@ pub struct Named<D: Send + Sync + 'static> {
 }
 
 impl<D: Send + Sync + 'static> RunPlan for Named<D> {
+    #[inline(always)]
+    fn only(&self) -> Option<&Target> {
+        if let [target] = &*self.targets { Some(target) } else { None }
+    }
+
     #[inline(always)]
     fn run(&mut self, probe: &mut PlanProbe<'_>) -> Result<(), JoinError> {
         self.targets.iter().for_each(|&target| _ = probe.add(target));

@@ -14,6 +14,12 @@ pub(crate) type Targets = ShortList<Target, 2>;
 
 /// Names the nodes of a claim.
 pub trait RunPlan: Send {
+    /// Returns the only node that the request names, if it names one and no plan.
+    #[doc(hidden)]
+    fn only(&self) -> Option<&Target> {
+        None
+    }
+
     /// Names the nodes. Called again when the claim holds what it named before, if that was not to
     /// be had at once.
     ///
@@ -95,7 +101,13 @@ impl<'s> PlanProbe<'s> {
     /// of a claim that holds nothing.
     #[inline(always)]
     fn hold_new<const FIRST: bool>(&mut self, target: &Target) -> bool {
-        match self.table.try_add::<FIRST>(self.site, self.claim, self.rights, target, self.ready) {
+        let Self { table, site, claim, .. } = *self;
+        let added = if FIRST {
+            table.try_add_first(site, claim, self.rights, target, self.ready)
+        } else {
+            table.try_add::<false>(site, claim, self.rights, target, self.ready)
+        };
+        match added {
             Added::Granted => true,
             Added::Missing => false,
             Added::Blocked => {

@@ -12,7 +12,6 @@ use crate::sync::{AcqRel, under_model};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ptr::NonNull;
-use smallvec::SmallVec;
 
 /// Waiters of a queue that are compared with what comes behind them.
 pub(super) const WINDOW: usize = under_model(16, 4) as usize;
@@ -79,7 +78,7 @@ pub(crate) struct GateEntry {
 /// The queue of a gate. What is only counted has entries while it waits.
 #[derive(Default)]
 pub(crate) struct GateQueue {
-    holders: SmallVec<[GateEntry; 2]>,
+    holders: ShortList<GateEntry, 2>,
     waiters: VecDeque<GateEntry>,
     /// How many claims have overtaken the first waiter.
     overtaken: u32,
@@ -98,19 +97,26 @@ impl GateQueue {
     /// not known here.
     #[inline]
     pub fn admits(&self, claim: ClaimPtr, modes: Modes) -> bool {
-        self.is_empty()
-            || self.waiters.len() < WINDOW
-                && self.has_room()
-                && self.is_free(claim, modes, self.waiters.len())
+        (self.waiters.is_empty() || self.passes_waiters(claim, modes))
+            && self.has_room()
+            && are_free(self.holders.iter(), claim, modes.clashes())
+    }
+
+    #[cold]
+    fn passes_waiters(&self, claim: ClaimPtr, modes: Modes) -> bool {
+        self.waiters.len() < WINDOW && are_free(self.waiters.iter(), claim, modes.clashes())
     }
 
     /// Returns true if a claim that does not wait here may hold these modes: it is admitted, or
     /// `overtakes` waiters that may still be overtaken.
+    #[inline(always)]
     pub fn admits_now(&mut self, claim: ClaimPtr, modes: Modes, overtakes: bool) -> bool {
-        if self.admits(claim, modes) {
-            return true;
-        }
-        let may_overtake = overtakes && may_be_overtaken(self.overtaken);
+        self.admits(claim, modes) || overtakes && self.overtake(claim, modes)
+    }
+
+    #[cold]
+    fn overtake(&mut self, claim: ClaimPtr, modes: Modes) -> bool {
+        let may_overtake = may_be_overtaken(self.overtaken);
         let passes = may_overtake && self.has_room() && self.is_free(claim, modes, 0);
         self.overtaken += u32::from(passes);
         passes
@@ -123,8 +129,8 @@ impl GateQueue {
     /// Returns true if the modes clash with no holder and none of the first waiters.
     fn is_free(&self, claim: ClaimPtr, modes: Modes, waiters: usize) -> bool {
         let clashes = modes.clashes();
-        let entries = self.holders.iter().chain(self.waiters.range(..waiters));
-        !entries.into_iter().any(|entry| entry.claim != claim && entry.modes.meets(clashes))
+        are_free(self.holders.iter(), claim, clashes)
+            && are_free(self.waiters.range(..waiters), claim, clashes)
     }
 
     pub fn hold(&mut self, entry: GateEntry) {
@@ -169,6 +175,12 @@ impl GateQueue {
             ready.granted(claim);
         }
     }
+}
+
+/// Returns true if no entry of another claim has one of these modes.
+#[inline(always)]
+fn are_free<'e>(mut entries: impl Iterator<Item = &'e GateEntry>, claim: ClaimPtr, clashes: Modes) -> bool {
+    !entries.any(|entry| entry.claim != claim && entry.modes.meets(clashes))
 }
 
 /// A claim in a home.

@@ -1,7 +1,7 @@
 //! Fast registration: a target is had at once, or nothing is changed.
 
 use super::counts::Site;
-use super::gate::Counted;
+use super::gate::{Counted, GateSlot};
 use super::mode::{Mode, Modes};
 use super::node::{NONE, Node, NodeSlot};
 use super::queue::{ClaimPtr, GateEntry, HomeEntry, Ready, Stripe};
@@ -64,6 +64,8 @@ enum Attempt {
     Granted,
     /// Others are in the way.
     Clash,
+    /// The node does not exist.
+    Missing,
     /// The tree has changed meanwhile; the path has to be looked up again.
     Moved,
 }
@@ -86,15 +88,28 @@ impl TreeTable {
     fn path_from<'t>(&'t self, slot: &'t NodeSlot) -> Option<Path<'t>> {
         // Acquire, here and below, pairs with the Release of the change that published the place:
         // its entries in the queues are seen.
-        let gate = slot.gate.load(Acquire);
-        if gate != NONE {
-            let above_in = &self.gate(gate).above;
-            return Some(Path { slot, place: Place::Gate(gate), above: above_in.load(Acquire), above_in });
+        match slot.gate.load(Acquire) {
+            NONE => self.path_in_home(slot).map(|found| found.1),
+            gate => Some(self.path_at_gate(slot, gate).1),
         }
+    }
+
+    /// Looks up the way from the slot of a gate. Returns the gate as well.
+    #[inline(always)]
+    fn path_at_gate<'t>(&'t self, slot: &'t NodeSlot, number: u32) -> (&'t GateSlot, Path<'t>) {
+        let gate = self.gate(number);
+        let above = gate.above.load(Acquire);
+        (gate, Path { slot, place: Place::Gate(number), above, above_in: &gate.above })
+    }
+
+    /// Looks up the way from a slot in a home, like [`path_from`](Self::path_from). Returns the home
+    /// as well.
+    #[inline(always)]
+    fn path_in_home<'t>(&'t self, slot: &'t NodeSlot) -> Option<(u32, Path<'t>)> {
         let home = slot.home.load(Acquire);
         let above_in = &self.nodes.get(home)?.above;
         let above = above_in.load(Acquire);
-        (above != NONE).then_some(Path { slot, place: Place::Home(home), above, above_in })
+        (above != NONE).then_some((home, Path { slot, place: Place::Home(home), above, above_in }))
     }
 
     /// Tries to add a target to what a claim holds; the `FIRST` of a claim that holds nothing.
@@ -110,26 +125,61 @@ impl TreeTable {
         target: &Target,
         ready: &mut Ready,
     ) -> Added {
+        let had = if FIRST { (0, 0) } else { (rights.counted.len(), rights.exact.len()) };
+        match self.attempt::<FIRST>(site, claim, rights, target) {
+            Attempt::Granted => {
+                rights.targets.push(*target);
+                Added::Granted
+            }
+            Attempt::Missing => Added::Missing,
+            refused => self.try_again(refused, site, claim, (rights, had), target, ready),
+        }
+    }
+
+    /// Adds the first target of a claim, like [`try_add`](Self::try_add).
+    #[inline(never)]
+    pub fn try_add_first(
+        &self,
+        site: Site,
+        claim: ClaimPtr,
+        rights: &mut Rights,
+        target: &Target,
+        ready: &mut Ready,
+    ) -> Added {
+        self.try_add::<true>(site, claim, rights, target, ready)
+    }
+
+    /// Goes on after an attempt that was refused: gives back what it has registered, and tries again
+    /// for as long as the tree changes. The claim had lists of these lengths before.
+    #[cold]
+    fn try_again(
+        &self,
+        mut refused: Attempt,
+        site: Site,
+        claim: ClaimPtr,
+        (rights, had): (&mut Rights, (usize, usize)),
+        target: &Target,
+        ready: &mut Ready,
+    ) -> Added {
         let mut backoff = Backoff::new();
         loop {
-            let Some(slot) = self.find(target.node) else { return Added::Missing };
-            let attempt = match self.path_from(slot) {
-                Some(path) => self.attempt::<FIRST>(site, claim, rights, target, &path, ready),
-                None => Attempt::Moved,
-            };
-            match attempt {
+            self.take_back(site, claim, rights, had, ready);
+            if refused == Attempt::Clash {
+                return Added::Blocked;
+            }
+            backoff.wait();
+            refused = match self.attempt::<false>(site, claim, rights, target) {
                 Attempt::Granted => {
                     rights.targets.push(*target);
                     return Added::Granted;
                 }
-                Attempt::Clash => return Added::Blocked,
-                // Looked up again.
-                Attempt::Moved => backoff.wait(),
-            }
+                Attempt::Missing => return Added::Missing,
+                refused => refused,
+            };
         }
     }
 
-    /// Tries to add a target by its path.
+    /// Tries to add a target once. What it has registered stays if it is refused.
     #[inline(always)]
     fn attempt<const FIRST: bool>(
         &self,
@@ -137,18 +187,17 @@ impl TreeTable {
         claim: ClaimPtr,
         rights: &mut Rights,
         target: &Target,
-        path: &Path<'_>,
-        ready: &mut Ready,
     ) -> Attempt {
-        let had = if FIRST { (0, 0) } else { (rights.counted.len(), rights.exact.len()) };
-        let attempt = match path.place {
-            Place::Home(home) => self.add_in_home::<FIRST>(site, claim, rights, target, home, path),
-            Place::Gate(gate) => self.add_at_gate(site, claim, rights, target, gate, path),
-        };
-        if attempt != Attempt::Granted {
-            self.take_back(site, claim, rights, had, ready);
+        let Some(slot) = self.find(target.node) else { return Attempt::Missing };
+        // Acquire: as in `path_from`.
+        let gate = slot.gate.load(Acquire);
+        if gate != NONE {
+            return self.add_at_gate(site, claim, rights, target, slot, gate);
         }
-        attempt
+        match self.path_in_home(slot) {
+            Some((home, path)) => self.add_in_home::<FIRST>(site, claim, rights, target, home, &path),
+            None => Attempt::Moved,
+        }
     }
 
     /// Registers a target in a home.
@@ -178,9 +227,10 @@ impl TreeTable {
         claim: ClaimPtr,
         rights: &mut Rights,
         target: &Target,
+        slot: &NodeSlot,
         gate: u32,
-        path: &Path<'_>,
     ) -> Attempt {
+        let (record, path) = self.path_at_gate(slot, gate);
         let (mode, first) = (target.mode_at_gate(), rights.counted.len());
         let counted = rights.counted_at(gate);
         if mode != Mode::ReadAlone {
@@ -190,12 +240,12 @@ impl TreeTable {
             }
         } else if !counted.has(mode) {
             self.counts.at(site).count_in(gate, mode);
-            rights.counted.push(Counted::new(gate, self.gate(gate), mode));
+            rights.counted.push(Counted::new(gate, record, mode));
         }
         let end = self.count_above::<false>(site, rights, path.above, Mode::intention(target.write));
         match self.pass_gates(claim, rights, first, end) {
             Attempt::Granted if mode == Mode::ReadAlone => path.check(target.node),
-            Attempt::Granted => self.try_hold(claim, rights, (gate, mode), target.node, path),
+            Attempt::Granted => self.try_hold(claim, rights, (gate, record, mode), target.node, &path),
             refused => refused,
         }
     }
@@ -205,18 +255,18 @@ impl TreeTable {
         &self,
         claim: ClaimPtr,
         rights: &mut Rights,
-        (number, mode): (u32, Mode),
+        (number, gate, mode): (u32, &GateSlot, Mode),
         node: Node,
         path: &Path<'_>,
     ) -> Attempt {
-        let (gate, modes) = (self.gate(number), Modes::only(mode));
+        let modes = Modes::only(mode);
         let mut queue = gate.queue.lock();
         gate.flag.store(true, Relaxed);
         // Pairs with the fence of `pass_gates`: either this sees what is counted there, or that
         // thread sees the flag.
         fence(SeqCst);
         let is_free = queue.admits_now(claim, modes, rights.is_unordered)
-            && !self.counts.is_counted(number, modes.clashes());
+            && !self.counts.is_counted(number, mode.clashes());
         let attempt = if is_free { path.check(node) } else { Attempt::Clash };
         if attempt == Attempt::Granted {
             queue.hold(GateEntry { claim, modes });
@@ -343,7 +393,7 @@ impl TreeTable {
 
 impl Target {
     /// Returns how the target uses its node if that is a gate.
-    pub fn mode_at_gate(&self) -> Mode {
+    pub(crate) fn mode_at_gate(&self) -> Mode {
         match (self.alone, self.write) {
             (true, false) => Mode::ReadAlone,
             (true, true) => Mode::WriteAlone,

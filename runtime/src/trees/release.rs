@@ -1,7 +1,7 @@
 //! Release: a claim leaves, and the next ones are granted.
 
 use super::counts::Site;
-use super::gate::Counted;
+use super::gate::{Counted, GateSlot};
 use super::queue::{ClaimPtr, GateQueue, Ready, Stripe};
 use super::rights::{Exact, Rights};
 use super::table::TreeTable;
@@ -24,9 +24,10 @@ impl TreeTable {
     #[inline(never)]
     fn leave_gates(&self, site: Site, claim: ClaimPtr, rights: &mut Rights, ready: &mut Ready) {
         for &(number, _) in rights.explicit.iter() {
-            let mut queue = self.gate(number).queue.lock();
+            let gate = self.gate(number);
+            let mut queue = gate.queue.lock();
             queue.remove(claim);
-            self.serve(site, number, &mut queue, ready);
+            self.serve(site, (number, gate), &mut queue, ready);
         }
         rights.explicit.clear();
     }
@@ -50,25 +51,31 @@ impl TreeTable {
 
     #[inline(never)]
     fn lock_and_serve(&self, site: Site, gate: u32, ready: &mut Ready) {
-        self.serve(site, gate, &mut self.gate(gate).queue.lock(), ready);
+        let slot = self.gate(gate);
+        self.serve(site, (gate, slot), &mut slot.queue.lock(), ready);
     }
 
     /// Grants waiters at a gate, whose queue the caller has locked. Lowers the flag if none is
     /// left.
-    #[inline]
-    pub fn serve(&self, site: Site, gate: u32, queue: &mut GateQueue, ready: &mut Ready) {
+    #[inline(always)]
+    fn serve(&self, site: Site, (number, gate): (u32, &GateSlot), queue: &mut GateQueue, ready: &mut Ready) {
         if queue.has_waiters() {
-            queue.grant(
-                |modes| self.counts.is_counted(gate, modes),
-                |modes| self.counts.at(site).count_modes_in(gate, modes),
-                ready,
-            );
+            self.grant_gate(site, number, queue, ready);
         }
         if queue.is_empty() {
             // Release pairs with the Acquire of a claim that reads the flag: it sees what the tasks
             // did that were here.
-            self.gate(gate).flag.store(false, Release);
+            gate.flag.store(false, Release);
         }
+    }
+
+    #[inline(never)]
+    fn grant_gate(&self, site: Site, gate: u32, queue: &mut GateQueue, ready: &mut Ready) {
+        queue.grant(
+            |modes| self.counts.is_counted(gate, modes),
+            |modes| self.counts.at(site).count_modes_in(gate, modes),
+            ready,
+        );
     }
 
     /// Removes an entry from its home, and grants the next ones there.

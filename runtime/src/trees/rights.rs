@@ -5,13 +5,13 @@ use super::mode::{Mode, Modes};
 use super::node::Node;
 use super::short_list::ShortList;
 use super::target_list::TargetList;
-use crate::sync::{AtomicBool, AtomicU32, UnsafeCell};
+use crate::sync::{AtomicBool, AtomicU32, MODEL, UnsafeCell};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 /// A node that a task claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Target {
+pub struct Target {
     pub node: Node,
     /// Without what is below.
     pub alone: bool,
@@ -79,6 +79,25 @@ impl Registration {
         }
     }
 
+    /// Makes the registration of a claim that holds nothing in its place, like [`ShortList::init`].
+    ///
+    /// # Safety
+    ///
+    /// The place may be written.
+    #[inline(always)]
+    pub unsafe fn init(place: *mut Self, is_unordered: bool) {
+        // SAFETY: by the contract of this function. A cell has the layout of its value, unless it is
+        // that of a model.
+        unsafe {
+            if MODEL {
+                return place.write(Self::new(is_unordered));
+            }
+            (&raw mut (*place).pending).write(AtomicU32::new(0));
+            (&raw mut (*place).is_displaced).write(AtomicBool::new(false));
+            Rights::init((&raw mut (*place).rights).cast(), is_unordered);
+        }
+    }
+
     /// Returns what the claim holds.
     ///
     /// # Safety
@@ -103,6 +122,24 @@ impl Rights {
             exact: ShortList::new(),
             changes: None,
             is_unordered,
+        }
+    }
+
+    /// Makes the rights of a claim that holds nothing in their place, like [`ShortList::init`].
+    ///
+    /// # Safety
+    ///
+    /// The place may be written.
+    #[inline(always)]
+    unsafe fn init(place: *mut Self, is_unordered: bool) {
+        // SAFETY: by the contract of this function.
+        unsafe {
+            TargetList::init(&raw mut (*place).targets);
+            ShortList::init(&raw mut (*place).counted);
+            ShortList::init(&raw mut (*place).explicit);
+            ShortList::init(&raw mut (*place).exact);
+            (&raw mut (*place).changes).write(None);
+            (&raw mut (*place).is_unordered).write(is_unordered);
         }
     }
 

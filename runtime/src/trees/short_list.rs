@@ -45,6 +45,20 @@ impl<T: Copy, const N: usize> ShortList<T, N> {
         Self { len: 0, inside: [const { MaybeUninit::uninit() }; N], outside: ManuallyDrop::new(None) }
     }
 
+    /// Makes an empty list in its place: one that is moved there would be copied as a whole.
+    ///
+    /// # Safety
+    ///
+    /// The place may be written.
+    #[inline(always)]
+    pub unsafe fn init(place: *mut Self) {
+        // SAFETY: by the contract of this function.
+        unsafe {
+            (&raw mut (*place).len).write(0);
+            (&raw mut (*place).outside).write(ManuallyDrop::new(None));
+        }
+    }
+
     #[inline(always)]
     pub fn push(&mut self, value: T) {
         // The value is written in one place, so that it is built there.
@@ -83,10 +97,16 @@ impl<T: Copy, const N: usize> ShortList<T, N> {
     /// Removes the value at this place; the last one comes there.
     #[inline(always)]
     pub fn swap_remove(&mut self, at: usize) {
-        if let Some(last) = self.last().copied() {
-            self[at] = last;
-            self.truncate(self.len() - 1);
+        let Some(inside) = self.inside.get_mut(..self.len) else { return self.swap_remove_outside(at) };
+        if let Some(&last) = inside.last() {
+            inside[at] = last;
+            self.len -= 1;
         }
+    }
+
+    #[cold]
+    fn swap_remove_outside(&mut self, at: usize) {
+        self.outside.get_or_insert_default().swap_remove(at);
     }
 
     #[inline(always)]

@@ -48,16 +48,29 @@ unsafe impl<Q: Send + ?Sized> Send for ClaimState<Q> {}
 unsafe impl<Q: Send + ?Sized> Sync for ClaimState<Q> {}
 
 impl<Q> ClaimState<Q> {
-    /// Inlined, so that the state is built where it will lie.
+    /// Makes the state of a claim in its place: one that is moved there would be copied as a whole.
+    ///
+    /// # Safety
+    ///
+    /// The place may be written.
     #[inline(always)]
-    pub(super) fn new(table: &TreeTable, request: Q, on_poison: OnPoison, is_unordered: bool) -> Self {
+    pub(super) unsafe fn init(
+        place: NonNull<Self>,
+        table: &TreeTable,
+        request: Q,
+        on_poison: OnPoison,
+        is_unordered: bool,
+    ) {
         let owned = OwnedState { whole: None, task: None, failure: None, plan_runs: 0, on_poison };
-        let head = ClaimHead {
-            registration: Registration::new(is_unordered),
-            table: NonNull::from(table),
-            owned: UnsafeCell::new(owned),
-        };
-        Self { head, request: UnsafeCell::new(request) }
+        let place = place.as_ptr();
+        // SAFETY: by the contract of this function.
+        unsafe {
+            let head = &raw mut (*place).head;
+            Registration::init(&raw mut (*head).registration, is_unordered);
+            (&raw mut (*head).table).write(NonNull::from(table));
+            (&raw mut (*head).owned).write(UnsafeCell::new(owned));
+            (&raw mut (*place).request).write(UnsafeCell::new(request));
+        }
     }
 }
 

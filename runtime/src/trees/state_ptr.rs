@@ -2,7 +2,9 @@
 
 use super::dispatch;
 use super::plan::Request;
+use super::poison::OnPoison;
 use super::state::{ClaimHead, ClaimState};
+use super::table::TreeTable;
 use crate::claims::kind::ClaimHandle;
 use crate::memory::SizeClass;
 use crate::scheduler::{Context, Worker};
@@ -34,17 +36,23 @@ impl<Q: Request> StatePtr<Q> {
 
     /// Allocates the state of a claim.
     #[inline(always)]
-    pub(super) fn new(spawner: &mut impl Origin, state: impl FnOnce() -> ClaimState<Q>) -> Self {
+    pub(super) fn new(
+        spawner: &mut impl Origin,
+        table: &TreeTable,
+        request: Q,
+        on_poison: OnPoison,
+        is_unordered: bool,
+    ) -> Self {
         const { assert!(align_of::<ClaimState<Q>>() <= 64, "blocks begin with a cache line") };
-        let Some(class) = Self::CLASS else {
-            return Self(Some(NonNull::from(Box::leak(Box::new(state())))));
+        let block = match Self::CLASS {
+            Some(class) => spawner.allocate(class).map(NonNull::cast),
+            None => Some(NonNull::from(Box::leak(Box::<ClaimState<Q>>::new_uninit())).cast()),
         };
-        let block = spawner.allocate(class).map(NonNull::cast);
         match block {
-            // SAFETY: the block is fresh, and its class is for this size.
-            Some(block) => unsafe { block.write(state()) },
+            // SAFETY: the block is fresh, and its class, or the box, is for this size.
+            Some(block) => unsafe { ClaimState::init(block, table, request, on_poison, is_unordered) },
             // The request holds user values, whose destructors may panic.
-            None => drop_quietly(state),
+            None => drop_quietly(request),
         }
         Self(block)
     }

@@ -42,11 +42,28 @@ impl<'v> Walk<'v> {
             // the table.
             let slot = unsafe { table.nodes.get_made(node.index) };
             // Relaxed: the maker of the walk holds the node.
-            if !slot.is_shared.load(Relaxed) || self.is_first(node) {
-                self.descend(slot);
+            if !slot.has_relatives.load(Relaxed) || self.enter(node, slot) {
                 return Some((node, slot));
             }
         }
+    }
+
+    /// Returns true if a node with relatives comes for the first time; then its children are next.
+    #[inline]
+    fn enter(&mut self, node: Node, slot: &'v NodeSlot) -> bool {
+        // Relaxed: as in `next`.
+        if slot.is_shared.load(Relaxed) && !self.is_first(node) {
+            return false;
+        }
+        // SAFETY: the node is in the sub-tree, which the maker of the walk holds: its children do
+        // not change.
+        let children = unsafe { slot.children() };
+        // What is left of the siblings follows later.
+        let siblings = core::mem::replace(&mut self.siblings, children.iter());
+        if siblings.len() > 0 {
+            self.above.push(siblings);
+        }
+        true
     }
 
     /// Returns true if a node with several parents comes for the first time.
@@ -55,22 +72,6 @@ impl<'v> Walk<'v> {
         let shared = self.shared.as_mut();
         shared.is_none_or(|shared| shared.insert(node, ()).is_none())
             || planted!("tree-shared-node-comes-twice")
-    }
-
-    /// Goes on with the children of the node that came last.
-    #[inline(always)]
-    fn descend(&mut self, slot: &'v NodeSlot) {
-        // SAFETY: the node is in the sub-tree, which the maker of the walk holds: its children do
-        // not change.
-        let children = unsafe { slot.children() };
-        // An empty list that was long once is entered, too: then this is one comparison.
-        if children.spilled() || !children.is_empty() {
-            // What is left of the siblings follows later.
-            let siblings = core::mem::replace(&mut self.siblings, children.iter());
-            if siblings.len() > 0 {
-                self.above.push(siblings);
-            }
-        }
     }
 
     /// Returns the next node at the end of a list of siblings.

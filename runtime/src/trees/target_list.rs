@@ -50,6 +50,21 @@ impl TargetList {
         Self { list: ShortList::new(), has_all_below: false, index: None }
     }
 
+    /// Makes an empty list in its place, like [`ShortList::init`].
+    ///
+    /// # Safety
+    ///
+    /// The place may be written.
+    #[inline(always)]
+    pub unsafe fn init(place: *mut Self) {
+        // SAFETY: by the contract of this function.
+        unsafe {
+            ShortList::init(&raw mut (*place).list);
+            (&raw mut (*place).has_all_below).write(false);
+            (&raw mut (*place).index).write(None);
+        }
+    }
+
     #[inline(always)]
     pub fn push(&mut self, target: Target) {
         self.list.push(target);
