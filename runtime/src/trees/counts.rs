@@ -4,18 +4,21 @@
 //! writes: each worker has a table of its own, and plain stores. What comes and what goes are
 //! counted apart, because a task may end on another worker than the one that registered it.
 
-use super::gate::Counted;
+use super::gate::{Counted, GateSlot};
 use super::mode::{COUNTED, Mode, Modes};
-use super::segments::Segments;
+use super::segments::{SegmentIndex, Segments};
 use crate::sync::{Acquire, AtomicU32, Padded, Relaxed, Release};
 use crate::task::spawner::sealed::Origin;
 use alloc::boxed::Box;
 
+/// Counters of each kind: as many as a power of two, so that no number of a mode is checked.
+const COLUMNS: usize = COUNTED.next_power_of_two();
+
 /// What one worker has counted at one gate, by mode.
 #[derive(Default)]
 struct Count {
-    ins: [AtomicU32; COUNTED],
-    outs: [AtomicU32; COUNTED],
+    ins: [AtomicU32; COLUMNS],
+    outs: [AtomicU32; COLUMNS],
 }
 
 /// The table in which a thread counts.
@@ -71,7 +74,7 @@ impl Counts {
     /// between the two sums would hide one that stays.
     pub fn is_counted(&self, gate: u32, modes: Modes) -> bool {
         // All modes are summed up, as that takes no branches.
-        let sum = |column: fn(&Count) -> &[AtomicU32; COUNTED]| {
+        let sum = |column: fn(&Count) -> &[AtomicU32; COLUMNS]| {
             let mut sums = [0u32; COUNTED];
             for count in self.sites.iter().filter_map(|site| site.0.get(gate)) {
                 for (sum, counter) in sums.iter_mut().zip(column(count)) {
@@ -103,7 +106,13 @@ impl SiteCounts<'_> {
     /// Counts a mode at a gate. The caller checks the gate's flag behind a SeqCst fence.
     #[inline(always)]
     pub fn count_in(&self, gate: u32, mode: Mode) {
-        self.add_one(&self.counts.get_or_make(gate).ins[mode as usize]);
+        self.count_in_at(SegmentIndex::of(gate), mode);
+    }
+
+    /// Counts a mode at the gate with the number of a place, like [`count_in`](Self::count_in).
+    #[inline(always)]
+    pub fn count_in_at(&self, gate: SegmentIndex, mode: Mode) {
+        self.add_one(&self.counts.get_or_make_at(gate).ins[mode as usize]);
     }
 
     /// Counts modes at a gate, like [`count_in`](Self::count_in).
@@ -112,15 +121,15 @@ impl SiteCounts<'_> {
     }
 
     /// Counts what a claim counts, like [`count_in`](Self::count_in).
-    pub fn count_all_in(&self, counted: &[Counted]) {
-        counted.iter().for_each(|counted| self.count_in(counted.gate, counted.mode));
+    pub fn count_all_in(&self, counted: &[Counted], gates: &Segments<GateSlot>) {
+        counted.iter().for_each(|counted| self.count_in(counted.slot(gates).number(), counted.mode()));
     }
 
     /// Counts out again what was counted in on any site.
     #[inline(always)]
-    pub fn count_all_out(&self, counted: &[Counted]) {
+    pub fn count_all_out(&self, counted: &[Counted], gates: &Segments<GateSlot>) {
         for counted in counted {
-            self.add_one(&self.counts.get_or_make(counted.gate).outs[counted.mode as usize]);
+            self.add_one(&self.counts.get_or_make(counted.slot(gates).number()).outs[counted.column()]);
         }
     }
 

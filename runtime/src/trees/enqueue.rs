@@ -1,7 +1,7 @@
 //! Slow registration: a claim enters all its queues in one step, and may wait in each.
 
 use super::counts::Site;
-use super::gate::Counted;
+use super::gate::{Counted, GateSlot};
 use super::mode::{Mode, Modes};
 use super::queue::{ClaimPtr, GateEntry, GateQueue, HomeEntry, Ready, Stripe};
 use super::register::Place;
@@ -51,9 +51,9 @@ impl TreeTable {
             for &(gate, _) in rights.explicit.iter() {
                 self.gate(gate).flag.store(true, Relaxed);
             }
-            let unlocked = |counted: &Counted| !locked.has_gate(counted.gate);
+            let unlocked = |counted: &Counted| !locked.has_gate(counted.slot(&self.gates).number());
             let open: SmallVec<[Counted; 4]> = rights.counted.iter().copied().filter(unlocked).collect();
-            self.counts.at(site).count_all_in(&open);
+            self.counts.at(site).count_all_in(&open, &self.gates);
             // Pairs with the fences of `pass_gates`, `serve_flagged` and this one: of a claim that
             // counts and one that has raised a flag, one sees the other.
             fence(SeqCst);
@@ -61,7 +61,7 @@ impl TreeTable {
             let is_flagged = open.iter().any(|counted| counted.slot(&self.gates).flag.load(Acquire));
             if is_flagged || !self.is_current(rights) {
                 self.unlock(locked);
-                self.counts.at(site).count_all_out(&open);
+                self.counts.at(site).count_all_out(&open, &self.gates);
                 self.serve_flagged(site, &open, ready);
                 continue;
             }
@@ -76,8 +76,8 @@ impl TreeTable {
     /// stripes.
     fn lock_all(&self, rights: &Rights) -> Locked<'_> {
         // Acquire pairs with the Release of `serve`.
-        let flagged = rights.counted.iter().filter(|counted| counted.slot(&self.gates).flag.load(Acquire));
-        let flagged = flagged.map(|counted| counted.gate);
+        let counted = rights.counted.iter().map(|counted| counted.slot(&self.gates));
+        let flagged = counted.filter(|gate| gate.flag.load(Acquire)).map(GateSlot::number);
         let mut gates: SmallVec<[u32; 8]> =
             rights.explicit.iter().map(|entry| entry.0).chain(flagged).collect();
         gates.sort_unstable();
@@ -138,7 +138,7 @@ impl TreeTable {
         queue: &mut GateQueue,
     ) -> u32 {
         let mut pending = 0;
-        let counted = rights.counted_at(gate);
+        let counted = rights.counted_at(self.gate(gate));
         if !counted.is_empty() {
             if queue.admits(claim, counted) {
                 self.counts.at(site).count_modes_in(gate, counted);
@@ -172,7 +172,7 @@ impl TreeTable {
             match path.place {
                 Place::Gate(gate) => match target.mode_at_gate() {
                     mode @ Mode::ReadAlone => {
-                        rights.add_counted(Counted::new(gate, self.gate(gate), mode));
+                        rights.add_counted(Counted::new(self.gate(gate), mode));
                     }
                     mode => rights.add_explicit(gate, mode),
                 },
@@ -185,7 +185,7 @@ impl TreeTable {
             }
             self.add_intentions(rights, path.above, Mode::intention(target.write));
         }
-        rights.merge_own();
+        rights.merge_own(|gate| self.gate(gate));
     }
 
     fn add_intentions(&self, rights: &mut Rights, from: u32, intention: Mode) {
@@ -193,10 +193,10 @@ impl TreeTable {
         let mut next = from;
         while let Some(gate) = self.gates.get(next) {
             // The first are not looked for among many.
-            if !is_first && rights.counted_at(next).has(intention) {
+            if !is_first && rights.counted.contains(&Counted::new(gate, intention)) {
                 return;
             }
-            rights.counted.push(Counted::new(next, gate, intention));
+            rights.counted.push(Counted::new(gate, intention));
             next = gate.above.load(Acquire);
         }
     }
@@ -222,12 +222,13 @@ impl Rights {
     }
 
     /// Merges what the claim counts at a gate with its entry there, with which that would clash.
-    fn merge_own(&mut self) {
+    fn merge_own<'t>(&mut self, find: impl Fn(u32) -> &'t GateSlot) {
         for (gate, mode) in self.explicit.iter_mut() {
+            let gate = find(*gate);
             let clashes = |counted: &Counted| {
-                counted.gate == *gate && (*mode != Mode::WriteAlone || counted.mode == Mode::ReadAlone)
+                counted.is_at(gate) && (*mode != Mode::WriteAlone || counted.mode() == Mode::ReadAlone)
             };
-            let widens = |counted: &Counted| counted.gate == *gate && counted.mode == Mode::IntendWrite;
+            let widens = |counted: &Counted| counted.is_at(gate) && counted.mode() == Mode::IntendWrite;
             let is_widened = *mode == Mode::Read && self.counted.iter().any(widens);
             self.counted.retain(|counted| !clashes(counted));
             if is_widened {

@@ -1,14 +1,16 @@
 //! Gates, and what claims count there.
 
-use super::mode::Mode;
+use super::mode::{COUNTED, Mode};
 use super::node::NONE;
 use super::queue::GateQueue;
 use super::segments::Segments;
-use crate::sync::{AtomicBool, AtomicU32, SpinMutex};
+use crate::sync::{AtomicBool, AtomicU32, Relaxed, SpinMutex};
 use core::ptr::NonNull;
 
 /// A gate: a node with many nodes below.
 pub(crate) struct GateSlot {
+    /// The number of the record, which stays the same.
+    pub number: AtomicU32,
     /// Index of the node.
     pub node: AtomicU32,
     /// The gate above; [`NONE`] for the root.
@@ -22,9 +24,18 @@ pub(crate) struct GateSlot {
     pub queue: SpinMutex<GateQueue>,
 }
 
+impl GateSlot {
+    #[inline(always)]
+    pub fn number(&self) -> u32 {
+        // Relaxed: stored before any other thread could know the record.
+        self.number.load(Relaxed)
+    }
+}
+
 impl Default for GateSlot {
     fn default() -> Self {
         Self {
+            number: AtomicU32::new(NONE),
             node: AtomicU32::new(NONE),
             above: AtomicU32::new(NONE),
             flag: AtomicBool::new(false),
@@ -36,31 +47,49 @@ impl Default for GateSlot {
 }
 
 /// What a claim counts at a gate: one mode.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Counted {
-    pub gate: u32,
-    pub mode: Mode,
-    /// The slot of the gate: so it is looked up once.
-    slot: NonNull<GateSlot>,
-}
+///
+/// It is one word, so that the lists of most claims lie inside their states: the address of the
+/// gate's record, so that it is looked up once, with the mode in the lowest bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Counted(NonNull<GateSlot>);
 
-impl PartialEq for Counted {
-    fn eq(&self, other: &Self) -> bool {
-        (self.gate, self.mode) == (other.gate, other.mode)
-    }
-}
+/// The bits of a [`Counted`] that are its mode.
+const MODE_BITS: usize = 0b11;
+const _: () = assert!(COUNTED <= MODE_BITS && align_of::<GateSlot>() > MODE_BITS);
 
 impl Counted {
     #[inline(always)]
-    pub fn new(gate: u32, slot: &GateSlot, mode: Mode) -> Self {
-        Self { gate, mode, slot: NonNull::from(slot) }
+    pub fn new(slot: &GateSlot, mode: Mode) -> Self {
+        Self(NonNull::from(slot).map_addr(|address| address | mode as usize))
     }
 
-    /// Returns the slot of the gate, in the table of the claim.
+    /// Returns the mode as a number: one of [`Mode::COUNTED`].
     #[inline(always)]
-    pub fn slot<'t>(&self, _: &'t Segments<GateSlot>) -> &'t GateSlot {
-        // SAFETY: the slot is in this table: a tree has one, and its claims get no other. Slots
+    pub fn column(self) -> usize {
+        self.0.addr().get() & MODE_BITS
+    }
+
+    #[inline(always)]
+    pub fn mode(self) -> Mode {
+        Mode::COUNTED[self.column()]
+    }
+
+    /// Returns true if it is at this gate.
+    #[inline(always)]
+    pub fn is_at(self, gate: &GateSlot) -> bool {
+        self.address() == core::ptr::from_ref(gate)
+    }
+
+    /// Returns the record of the gate, in the table of the claim.
+    #[inline(always)]
+    pub fn slot(self, _: &Segments<GateSlot>) -> &GateSlot {
+        // SAFETY: the record is in this table: a tree has one, and its claims get no other. Records
         // stay where they are until the table is dropped.
-        unsafe { self.slot.as_ref() }
+        unsafe { &*self.address() }
+    }
+
+    #[inline(always)]
+    fn address(self) -> *const GateSlot {
+        self.0.as_ptr().cast_const().map_addr(|address| address & !MODE_BITS)
     }
 }

@@ -17,6 +17,12 @@ pub trait Request: RunPlan + 'static {
     #[doc(hidden)]
     const HAS_USER_VALUES: bool;
 
+    /// Returns true if dropping the request does anything.
+    #[doc(hidden)]
+    fn has_memory(&self) -> bool {
+        true
+    }
+
     #[doc(hidden)]
     fn tree(&self) -> TreePtr<Self::Data>;
 
@@ -48,6 +54,10 @@ impl<D: Send + Sync + 'static> Request for Named<D> {
     type Data = D;
     type Held<'h> = Nodes<'h, D>;
     const HAS_USER_VALUES: bool = false;
+
+    fn has_memory(&self) -> bool {
+        self.targets.has_memory()
+    }
 
     fn tree(&self) -> TreePtr<D> {
         self.tree

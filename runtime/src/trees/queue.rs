@@ -286,6 +286,11 @@ impl Stripe {
     /// Removes a holder's entry.
     #[inline(always)]
     pub fn remove(&mut self, claim: ClaimPtr, exact: &Exact) {
+        if let [only] = &*self.holders
+            && only.claim == claim
+        {
+            return self.holders.clear();
+        }
         let is_it = |entry: &HomeEntry| entry.claim == claim && entry.exact == *exact;
         if let Some(at) = self.holders.iter().rposition(is_it) {
             self.holders.swap_remove(at);

@@ -6,6 +6,7 @@ use super::mode::{Mode, Modes};
 use super::node::{NONE, Node, NodeSlot};
 use super::queue::{ClaimPtr, GateEntry, HomeEntry, Ready, Stripe};
 use super::rights::{Exact, Rights, Target};
+use super::segments::SegmentIndex;
 use super::table::TreeTable;
 use crate::sync::{Acquire, AtomicU32, Backoff, Relaxed, Release, SeqCst, fence};
 
@@ -232,7 +233,7 @@ impl TreeTable {
     ) -> Attempt {
         let (record, path) = self.path_at_gate(slot, gate);
         let (mode, first) = (target.mode_at_gate(), rights.counted.len());
-        let counted = rights.counted_at(gate);
+        let counted = rights.counted_at(record);
         if mode != Mode::ReadAlone {
             // What the claim itself has at this gate is merged with this by the slow way.
             if rights.explicit_at(gate).is_some() || counted.meets(mode.clashes()) {
@@ -240,7 +241,7 @@ impl TreeTable {
             }
         } else if !counted.has(mode) {
             self.counts.at(site).count_in(gate, mode);
-            rights.counted.push(Counted::new(gate, record, mode));
+            rights.counted.push(Counted::new(record, mode));
         }
         let end = self.count_above::<false>(site, rights, path.above, Mode::intention(target.write));
         match self.pass_gates(claim, rights, first, end) {
@@ -287,15 +288,16 @@ impl TreeTable {
         from: u32,
         intention: Mode,
     ) -> u32 {
-        let (counts, enough) = (self.counts.at(site), Modes::of(&[intention, Mode::IntendWrite]));
-        let mut next = from;
-        while let Some(gate) = self.gates.get(next) {
-            if !FIRST && rights.counted_at(next).meets(enough) {
-                return next;
+        let counts = self.counts.at(site);
+        // All tables have a gate at the same place, which is computed once.
+        let mut next = SegmentIndex::of(from);
+        while let Some(gate) = self.gates.get_at(next) {
+            if !FIRST && rights.intends(gate, intention) {
+                return gate.number();
             }
-            counts.count_in(next, intention);
-            rights.counted.push(Counted::new(next, gate, intention));
-            next = gate.above.load(Acquire);
+            counts.count_in_at(next, intention);
+            rights.counted.push(Counted::new(gate, intention));
+            next = SegmentIndex::of(gate.above.load(Acquire));
         }
         NONE
     }
@@ -310,12 +312,12 @@ impl TreeTable {
             // or this sees their flags.
             fence(SeqCst);
         }
-        let mut next = counted.first().map_or(end, |first| first.gate);
+        let mut next = counted.first().map_or(end, |first| first.slot(&self.gates).number());
         for counted in counted {
-            if counted.gate != next && !planted!("tree-path-unvalidated") {
+            let gate = counted.slot(&self.gates);
+            if gate.number() != next && !planted!("tree-path-unvalidated") {
                 return Attempt::Moved;
             }
-            let gate = counted.slot(&self.gates);
             // Acquire pairs with the Release by which a gate's flag goes down, so that this sees
             // what the tasks there did.
             if gate.flag.load(Acquire) && !self.admits(claim, rights, counted) {
@@ -330,9 +332,9 @@ impl TreeTable {
     /// Returns true if what was counted at a gate with a flag clashes with nothing there.
     #[cold]
     fn admits(&self, claim: ClaimPtr, rights: &Rights, counted: &Counted) -> bool {
-        let modes = Modes::only(counted.mode);
-        counted.slot(&self.gates).queue.lock().admits_now(claim, modes, rights.is_unordered)
-            && !rights.explicit_at(counted.gate).is_some_and(|held| held.clashes().meets(modes))
+        let (gate, modes) = (counted.slot(&self.gates), Modes::only(counted.mode()));
+        gate.queue.lock().admits_now(claim, modes, rights.is_unordered)
+            && !rights.explicit_at(gate.number()).is_some_and(|held| held.clashes().meets(modes))
     }
 
     /// Enters a home, unless others there are in the way.
@@ -379,7 +381,7 @@ impl TreeTable {
         ready: &mut Ready,
     ) {
         let out = &rights.counted[counted..];
-        self.counts.at(site).count_all_out(out);
+        self.counts.at(site).count_all_out(out, &self.gates);
         self.serve_flagged(site, out, ready);
         rights.counted.truncate(counted);
         rights.exact[exact..].iter().for_each(|exact| self.leave_home(claim, exact, ready));

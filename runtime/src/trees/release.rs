@@ -10,7 +10,7 @@ use crate::sync::{Acquire, Release, SeqCst, fence};
 impl TreeTable {
     /// Gives back all that a claim holds but its targets, and grants what has waited for it.
     pub fn leave(&self, site: Site, claim: ClaimPtr, rights: &mut Rights, ready: &mut Ready) {
-        self.counts.at(site).count_all_out(&rights.counted);
+        self.counts.at(site).count_all_out(&rights.counted, &self.gates);
         self.serve_flagged(site, &rights.counted, ready);
         rights.counted.clear();
         rights.exact.iter().for_each(|exact| self.leave_home(claim, exact, ready));
@@ -44,15 +44,14 @@ impl TreeTable {
         for counted in counted {
             // Acquire pairs with the Release of `serve`.
             if counted.slot(&self.gates).flag.load(Acquire) {
-                self.lock_and_serve(site, counted.gate, ready);
+                self.lock_and_serve(site, counted.slot(&self.gates), ready);
             }
         }
     }
 
     #[inline(never)]
-    fn lock_and_serve(&self, site: Site, gate: u32, ready: &mut Ready) {
-        let slot = self.gate(gate);
-        self.serve(site, (gate, slot), &mut slot.queue.lock(), ready);
+    fn lock_and_serve(&self, site: Site, gate: &GateSlot, ready: &mut Ready) {
+        self.serve(site, (gate.number(), gate), &mut gate.queue.lock(), ready);
     }
 
     /// Grants waiters at a gate, whose queue the caller has locked. Lowers the flag if none is

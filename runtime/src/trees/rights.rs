@@ -1,6 +1,6 @@
 //! What a claim holds, or waits for.
 
-use super::gate::Counted;
+use super::gate::{Counted, GateSlot};
 use super::mode::{Mode, Modes};
 use super::node::Node;
 use super::short_list::ShortList;
@@ -30,7 +30,7 @@ pub(crate) struct Rights {
     pub targets: TargetList,
     /// Modes that are counted at gates, ascending from the targets; a gate may come several times.
     /// With an intention at a gate the claim has it at all gates above.
-    pub counted: ShortList<Counted, 8>,
+    pub counted: ShortList<Counted, 12>,
     /// Entries in the queues of gates.
     pub explicit: ShortList<(u32, Mode), 1>,
     /// Entries in the stripes.
@@ -143,10 +143,28 @@ impl Rights {
         }
     }
 
+    /// Returns true if some of it lies outside.
+    #[inline(always)]
+    pub fn has_memory(&self) -> bool {
+        self.targets.has_memory()
+            | self.counted.has_memory()
+            | self.explicit.has_memory()
+            | self.exact.has_memory()
+            | self.changes.is_some()
+    }
+
     /// Returns the modes that are counted at a gate.
-    pub fn counted_at(&self, gate: u32) -> Modes {
-        let here = self.counted.iter().filter(|counted| counted.gate == gate);
-        here.fold(Modes::NONE, |modes, counted| modes.and(Modes::only(counted.mode)))
+    pub fn counted_at(&self, gate: &GateSlot) -> Modes {
+        let here = self.counted.iter().filter(|counted| counted.is_at(gate));
+        here.fold(Modes::NONE, |modes, counted| modes.and(Modes::only(counted.mode())))
+    }
+
+    /// Returns true if the claim has an intention at a gate, or one that covers it.
+    #[inline(always)]
+    pub fn intends(&self, gate: &GateSlot, intention: Mode) -> bool {
+        let [same, wider] = [intention, Mode::IntendWrite].map(|mode| Counted::new(gate, mode));
+        // What was counted last is asked for most.
+        self.counted.iter().rev().any(|counted| *counted == same || *counted == wider)
     }
 
     /// Adds a counted mode.

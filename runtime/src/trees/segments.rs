@@ -28,12 +28,20 @@ impl<T> Default for Segments<T> {
     }
 }
 
-/// Returns the segment of an index, and where it is inside.
-#[inline(always)]
-const fn place(index: u32) -> (usize, usize) {
-    let place = index as u64 + FIRST;
-    let segment = place.ilog2();
-    (segment as usize, (place ^ (1 << segment)) as usize)
+/// The place of an index in each table, to look it up in several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SegmentIndex {
+    segment: usize,
+    offset: usize,
+}
+
+impl SegmentIndex {
+    #[inline(always)]
+    pub const fn of(index: u32) -> Self {
+        let place = index as u64 + FIRST;
+        let segment = place.ilog2();
+        Self { segment: segment as usize, offset: (place ^ (1 << segment)) as usize }
+    }
 }
 
 const fn len(segment: usize) -> usize {
@@ -44,7 +52,12 @@ impl<T> Segments<T> {
     /// Returns the value at an index, if its segment is allocated.
     #[inline(always)]
     pub fn get(&self, index: u32) -> Option<&T> {
-        let (segment, offset) = place(index);
+        self.get_at(SegmentIndex::of(index))
+    }
+
+    /// Returns the value at the place of an index, if its segment is allocated.
+    #[inline(always)]
+    pub fn get_at(&self, SegmentIndex { segment, offset }: SegmentIndex) -> Option<&T> {
         // Acquire pairs with the Release of `make`: the values are initialized.
         let segment = self.segments.get(segment)?.load(Acquire);
         // SAFETY: a segment that is not null is a slice of `len(segment)` values, which contains
@@ -61,7 +74,7 @@ impl<T> Segments<T> {
     /// The segment of the index is allocated, and the caller was told so by a thread that knows.
     #[inline(always)]
     pub unsafe fn get_made(&self, index: u32) -> &T {
-        let (segment, offset) = place(index);
+        let SegmentIndex { segment, offset } = SegmentIndex::of(index);
         // SAFETY: the segment is allocated, by the contract of this function, and stays until the
         // table is dropped. Acquire: as in `get`; each number has a place in `segments`.
         unsafe { &*self.segments.get_unchecked(segment).load(Acquire).add(offset) }
@@ -76,11 +89,17 @@ impl<T: Default> Segments<T> {
     /// If the index is beyond all segments.
     #[inline]
     pub fn get_or_make(&self, index: u32) -> &T {
-        if let Some(value) = self.get(index) {
+        self.get_or_make_at(SegmentIndex::of(index))
+    }
+
+    /// Returns the value at the place of an index, like [`get_or_make`](Self::get_or_make).
+    #[inline(always)]
+    pub fn get_or_make_at(&self, place: SegmentIndex) -> &T {
+        if let Some(value) = self.get_at(place) {
             return value;
         }
-        self.make(place(index).0);
-        self.get(index).expect("the segment was made")
+        self.make(place.segment);
+        self.get_at(place).expect("the segment was made")
     }
 
     #[cold]
@@ -122,9 +141,10 @@ mod tests {
             table.get_or_make(index).store(index, Relaxed);
         }
         assert!((0..1000).all(|index| table.get(index).unwrap().load(Relaxed) == index));
-        assert_eq!(place(63), (6, 63));
-        assert_eq!(place(64), (7, 0));
-        assert_eq!(place(191), (7, 127));
-        assert_eq!(place(u32::MAX), (32, 63));
+        let place = |segment, offset| SegmentIndex { segment, offset };
+        assert_eq!(SegmentIndex::of(63), place(6, 63));
+        assert_eq!(SegmentIndex::of(64), place(7, 0));
+        assert_eq!(SegmentIndex::of(191), place(7, 127));
+        assert_eq!(SegmentIndex::of(u32::MAX), place(32, 63));
     }
 }

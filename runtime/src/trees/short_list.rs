@@ -59,6 +59,28 @@ impl<T: Copy, const N: usize> ShortList<T, N> {
         }
     }
 
+    /// Returns true if the values lie outside.
+    #[inline(always)]
+    pub fn has_memory(&self) -> bool {
+        self.outside.is_some()
+    }
+
+    /// Removes the last value.
+    #[inline(always)]
+    pub fn pop(&mut self) -> Option<T> {
+        let Some(last) = self.inside.get(self.len.wrapping_sub(1)) else { return self.pop_outside() };
+        self.len -= 1;
+        // SAFETY: `push` has written each place below the length.
+        Some(unsafe { last.assume_init() })
+    }
+
+    #[cold]
+    fn pop_outside(&mut self) -> Option<T> {
+        let last = self.outside.as_mut()?.pop()?;
+        // SAFETY: as in `pop`.
+        Some(unsafe { last.assume_init() })
+    }
+
     #[inline(always)]
     pub fn push(&mut self, value: T) {
         // The value is written in one place, so that it is built there.
@@ -188,7 +210,8 @@ mod tests {
                     list.push(step);
                     vector.push(step);
                 }
-                9..13 if !vector.is_empty() => {
+                9 => assert_eq!(list.pop(), vector.pop()),
+                10..13 if !vector.is_empty() => {
                     let at = step as usize % vector.len();
                     list.swap_remove(at);
                     vector.swap_remove(at);

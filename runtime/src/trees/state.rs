@@ -1,6 +1,7 @@
 //! The state of a claim, from its spawn to the end of its task.
 
 use super::counts::Site;
+use super::plan::Request;
 use super::poison::OnPoison;
 use super::probe::{PlanProbe, RunPlan, Targets};
 use super::queue::{ClaimPtr, Ready};
@@ -71,6 +72,23 @@ impl<Q> ClaimState<Q> {
             (&raw mut (*head).owned).write(UnsafeCell::new(owned));
             (&raw mut (*place).request).write(UnsafeCell::new(request));
         }
+    }
+}
+
+impl<Q: Request> ClaimState<Q> {
+    /// Returns true if there is anything to free, in the state of a claim whose task is over. In
+    /// most there is not, and its drop would look at each part on its own.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the claim, and has borrowed nothing of it.
+    #[inline(always)]
+    pub(super) unsafe fn has_memory(&self) -> bool {
+        // SAFETY: forwarded.
+        let (rights, owned) = unsafe { (self.head.registration.rights(), self.head.owned()) };
+        // SAFETY: forwarded.
+        let request = unsafe { self.request() }.has_memory();
+        rights.has_memory() | request | owned.task.is_some() | owned.failure.is_some()
     }
 }
 

@@ -86,7 +86,7 @@ impl<Q: Request> ClaimHandle for StatePtr<Q> {
                 Some(class) => {
                     if Q::HAS_USER_VALUES {
                         quietly(|| state.drop_in_place());
-                    } else {
+                    } else if state.as_ref().has_memory() {
                         state.drop_in_place();
                     }
                     origin.give_back(class, state.cast());

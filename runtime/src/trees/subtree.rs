@@ -3,16 +3,21 @@
 use super::inner::TreeInner;
 use super::node::{Node, NodeSlot};
 use super::node_map::NodeMap;
+use super::short_list::ShortList;
 use super::table::TreeTable;
 use crate::sync::Relaxed;
 use core::slice;
-use smallvec::SmallVec;
 
 /// A walk through the nodes of a sub-tree, each once, and before those below it.
 struct Walk<'v> {
-    /// Siblings still to come, on each level above that of `siblings` where there are any.
-    above: SmallVec<[slice::Iter<'v, Node>; 16]>,
     siblings: slice::Iter<'v, Node>,
+    rest: WalkRest<'v>,
+}
+
+/// What a walk needs only where there are no more siblings, or a node has relatives.
+struct WalkRest<'v> {
+    /// Siblings still to come, on each level above where there are any.
+    above: ShortList<&'v [Node], 16>,
     top: Option<Node>,
     /// Nodes with several parents that have come; `None` if none has two in this sub-tree.
     shared: Option<NodeMap<()>>,
@@ -27,43 +32,76 @@ impl<'v> Walk<'v> {
         // Relaxed: the claim keeps links from being made and taken away there.
         let has_links = table.slot(node.index).links.load(Relaxed) != 0;
         let shared = has_links.then(NodeMap::default);
-        Self { above: SmallVec::new(), siblings: [].iter(), top: Some(node), shared }
+        Self { siblings: [].iter(), rest: WalkRest { above: ShortList::new(), top: Some(node), shared } }
     }
 
     /// Returns the next node and its slot in the table.
     #[inline(always)]
     fn next(&mut self, table: &'v TreeTable) -> Option<(Node, &'v NodeSlot)> {
+        self.rest.next(&mut self.siblings, table)
+    }
+
+    /// Calls a function with each node and its slot in the table, in one loop: so it keeps its place
+    /// among siblings in registers, which an iterator keeps in memory.
+    #[inline(always)]
+    fn fold<B>(
+        self,
+        table: &'v TreeTable,
+        mut value: B,
+        mut visit: impl FnMut(B, Node, &'v NodeSlot) -> B,
+    ) -> B {
+        let Self { mut siblings, mut rest } = self;
+        while let Some((node, slot)) = rest.next(&mut siblings, table) {
+            value = visit(value, node, slot);
+        }
+        value
+    }
+}
+
+impl<'v> WalkRest<'v> {
+    #[inline(always)]
+    fn next(
+        &mut self,
+        siblings: &mut slice::Iter<'v, Node>,
+        table: &'v TreeTable,
+    ) -> Option<(Node, &'v NodeSlot)> {
         loop {
-            let node = match self.siblings.next() {
+            let node = match siblings.next() {
                 Some(&node) => node,
-                None => self.next_above()?,
+                None => {
+                    let node;
+                    (node, *siblings) = self.next_above()?;
+                    node
+                }
             };
             // SAFETY: the node is in the sub-tree, which the maker of the walk holds: so it is in
             // the table.
             let slot = unsafe { table.nodes.get_made(node.index) };
             // Relaxed: the maker of the walk holds the node.
-            if !slot.has_relatives.load(Relaxed) || self.enter(node, slot) {
+            if !slot.has_relatives.load(Relaxed) {
+                return Some((node, slot));
+            }
+            if let Some(children) = self.enter(node, slot, siblings.as_slice()) {
+                *siblings = children.iter();
                 return Some((node, slot));
             }
         }
     }
 
-    /// Returns true if a node with relatives comes for the first time; then its children are next.
-    #[inline]
-    fn enter(&mut self, node: Node, slot: &'v NodeSlot) -> bool {
+    /// Returns the children of a node with relatives, which are next if it comes for the first time.
+    /// The siblings that are left follow later.
+    #[inline(always)]
+    fn enter(&mut self, node: Node, slot: &'v NodeSlot, siblings: &'v [Node]) -> Option<&'v [Node]> {
         // Relaxed: as in `next`.
         if slot.is_shared.load(Relaxed) && !self.is_first(node) {
-            return false;
+            return None;
+        }
+        if !siblings.is_empty() {
+            self.above.push(siblings);
         }
         // SAFETY: the node is in the sub-tree, which the maker of the walk holds: its children do
         // not change.
-        let children = unsafe { slot.children() };
-        // What is left of the siblings follows later.
-        let siblings = core::mem::replace(&mut self.siblings, children.iter());
-        if siblings.len() > 0 {
-            self.above.push(siblings);
-        }
-        true
+        Some(unsafe { slot.children() })
     }
 
     /// Returns true if a node with several parents comes for the first time.
@@ -74,12 +112,13 @@ impl<'v> Walk<'v> {
             || planted!("tree-shared-node-comes-twice")
     }
 
-    /// Returns the next node at the end of a list of siblings.
+    /// Returns the next node at the end of a list of siblings, and the siblings behind it.
     #[inline(always)]
-    fn next_above(&mut self) -> Option<Node> {
-        let Some(siblings) = self.above.pop() else { return self.top.take() };
-        self.siblings = siblings;
-        self.siblings.next().copied()
+    fn next_above(&mut self) -> Option<(Node, slice::Iter<'v, Node>)> {
+        match self.above.pop() {
+            Some(siblings) => siblings.split_first().map(|(first, others)| (*first, others.iter())),
+            None => self.top.take().map(|top| (top, [].iter())),
+        }
     }
 }
 
@@ -107,6 +146,15 @@ impl<'v, D> Iterator for Subtree<'v, D> {
         let (node, _) = self.walk.next(&self.tree.table)?;
         // SAFETY: the node is in the sub-tree, which the task holds while `'v` lasts.
         Some((node, unsafe { self.tree.read(node.index) }))
+    }
+
+    #[inline]
+    fn fold<B, F: FnMut(B, Self::Item) -> B>(self, value: B, mut visit: F) -> B {
+        let Self { walk, tree } = self;
+        walk.fold(&tree.table, value, |value, node, _| {
+            // SAFETY: as in `next`.
+            visit(value, (node, unsafe { tree.read(node.index) }))
+        })
     }
 }
 
@@ -139,6 +187,17 @@ impl<'v, D> Iterator for SubtreeMut<'v, D> {
         // SAFETY: the task holds the sub-tree to write it while `'v` lasts, and nothing else
         // borrows of it. Each node comes once, also if there are several ways to it.
         Some((node, unsafe { self.tree.write(node.index) }))
+    }
+
+    #[inline]
+    fn fold<B, F: FnMut(B, Self::Item) -> B>(self, value: B, mut visit: F) -> B {
+        let Self { walk, tree, stamp } = self;
+        walk.fold(&tree.table, value, |value, node, slot| {
+            // Relaxed: as in `next`.
+            slot.writer.store(stamp, Relaxed);
+            // SAFETY: as in `next`.
+            visit(value, (node, unsafe { tree.write(node.index) }))
+        })
     }
 }
 

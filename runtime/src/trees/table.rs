@@ -227,6 +227,8 @@ impl TreeTable {
     /// Enters a record that was free. Returns false if other claims are there.
     fn enter_new_gate(&self, number: u32, holder: Option<ClaimPtr>) -> bool {
         let gate = self.gates.get_or_make(number);
+        // Relaxed: the caller publishes it. A record that is used again has its number.
+        gate.number.store(number, Relaxed);
         let mut queue = gate.queue.lock();
         let Some(claim) = holder else { return true };
         // Relaxed: ordered by the fence.

@@ -13,7 +13,7 @@ const MOST_SEARCHED: usize = 8;
 /// The targets of a claim.
 #[derive(Clone, Default)]
 pub(crate) struct TargetList {
-    list: ShortList<Target, 4>,
+    list: ShortList<Target, 6>,
     /// Some targets come with all that is below.
     has_all_below: bool,
     /// What the targets of each node allow, if there are many.
@@ -63,6 +63,12 @@ impl TargetList {
             (&raw mut (*place).has_all_below).write(false);
             (&raw mut (*place).index).write(None);
         }
+    }
+
+    /// Returns true if some of the list lies outside.
+    #[inline(always)]
+    pub fn has_memory(&self) -> bool {
+        self.list.has_memory() | self.index.is_some()
     }
 
     #[inline(always)]
