@@ -225,6 +225,7 @@ impl Inner {
             keys.begin(0, inner.now());
             let reloaded = keys.reload(inner.server.databases, &inner.server.settings.value_limits());
             inner.count_growth(cx.worker(), &mut keys);
+            inner.free_later(keys.take_garbage(), cx);
             inner.end_wait(&*inner.runtime, waits, Unblock::Saved(reloaded.is_ok()));
         });
     }
@@ -328,6 +329,9 @@ impl Visit {
         } else {
             self.save(shard, &mut garbage)
         };
+        // The snapshot lets these tables go.
+        let released: i64 = garbage.iter().map(Garbage::bytes).sum();
+        self.inner.server.memory.add_retired(-(garbage.len() as i64), -released);
         self.inner.free_later(garbage, cx);
         // Relaxed: only the number has to be another one.
         let next = if is_done { self.next_shard.fetch_add(1, Ordering::Relaxed) } else { number };
@@ -346,8 +350,8 @@ impl Visit {
             });
         } else {
             // Requests that have come meanwhile do not wait for the next part.
-            cx.poll_events();
-            self.spawn(cx, next, urgent);
+            let inner = self.inner.clone();
+            inner.poll_events_before(move |cx| self.spawn(cx, next, urgent), cx);
         }
     }
 

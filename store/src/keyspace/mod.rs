@@ -6,6 +6,7 @@
 //! | `block` | its memory |
 //! | `shape` | which parts that has |
 //! | `table` | the entries of one database in one shard |
+//! | `sampling` | those that are chosen at random |
 //! | `bucket` | those of a part of it |
 //! | `order` | [`KeyCut`], and the order of the keys of a table, if it has one |
 //! | `leaf` | a part of it |
@@ -47,6 +48,7 @@ mod order;
 mod ordering;
 mod put;
 mod ranges;
+mod sampling;
 mod saving;
 mod shape;
 mod shard;

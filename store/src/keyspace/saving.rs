@@ -19,6 +19,11 @@ impl RetiredTable {
         Self { version, database, table, bytes }
     }
 
+    /// Returns how many bytes it takes: as many as when it is garbage.
+    pub(super) fn bytes(&self) -> i64 {
+        Garbage::bytes_of_table(&self.table, self.bytes)
+    }
+
     /// Returns what is to be freed.
     fn into_garbage(self) -> Option<Garbage> {
         Garbage::of_table(self.table, self.bytes)

@@ -199,7 +199,11 @@ impl Keys<'_> {
         let is_wanted = word.is_saving() && !planted!("removed-table-unsaved");
         if is_wanted && table.has_unsaved(word.version()) {
             let origin = table.origin(word.version(), database);
-            held.retired.push(RetiredTable::new(word.version(), origin, table, bytes));
+            let retired = RetiredTable::new(word.version(), origin, table, bytes);
+            let bytes_of_table = retired.bytes();
+            held.retired.push(retired);
+            let (count, bytes) = self.retired.unwrap_or_default();
+            self.retired = Some((count + 1, bytes + bytes_of_table));
         } else {
             cleared.tables.extend(Garbage::of_table(table, bytes));
         }

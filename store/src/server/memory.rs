@@ -42,6 +42,10 @@ struct MemoryCounts {
     unfreed: AtomicI64,
     /// Their bytes.
     unfreed_bytes: AtomicI64,
+    /// The number of tables that were removed, and that a snapshot still has to have.
+    retired: AtomicI64,
+    /// Their bytes: nothing frees those sooner, neither evictions nor larger parts.
+    retired_bytes: AtomicI64,
     evicted: AtomicU64,
     peak: AtomicU64,
 }
@@ -127,6 +131,13 @@ impl Memory {
         self.counts.unfreed_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// Notes that tables were removed which a snapshot still has to have, or that it has let them
+    /// go, if the numbers are negative.
+    pub(crate) fn add_retired(&self, count: i64, bytes: i64) {
+        self.counts.retired.fetch_add(count, Ordering::Relaxed);
+        self.counts.retired_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     /// Returns how urgent it is to free what was removed: 0 as long as its bytes are few beside the
     /// limit; else by how many times a task is to free more than it does by default.
     pub(crate) fn garbage_urgency(&self) -> usize {
@@ -143,7 +154,8 @@ impl Memory {
 
     /// Returns how many large values and tables were removed and are not freed yet.
     pub fn unfreed(&self) -> u64 {
-        self.counts.unfreed.load(Ordering::Relaxed).max(0) as u64
+        let retired = self.counts.retired.load(Ordering::Relaxed);
+        (self.counts.unfreed.load(Ordering::Relaxed) + retired).max(0) as u64
     }
 
     /// Returns the bytes of keys and values; 0 until there is a limit for the first time.
@@ -275,6 +287,7 @@ impl Memory {
         let beyond = resident.map_or(0, |bytes| {
             let others = self.counts.buffers.load(Ordering::Relaxed)
                 + self.counts.unfreed_bytes.load(Ordering::Relaxed)
+                + self.counts.retired_bytes.load(Ordering::Relaxed)
                 + ALLOWANCE
                 + CLIENT_ALLOWANCE * known.clients as i64
                 + known.log_backlog as i64
@@ -358,6 +371,12 @@ mod tests {
         assert_eq!(measure(1052, KnownMemory { is_saving: true, ..KnownMemory::default() }), 0);
         memory.counts.buffers.store(500 * MIB, Ordering::Relaxed);
         assert_eq!(measure(1532, KnownMemory::default()), 0);
+        // Evictions do not free what a snapshot holds; and to free other things sooner neither.
+        memory.add_retired(1, 300 * MIB);
+        assert_eq!((measure(1832, KnownMemory::default()), memory.garbage_urgency()), (0, 0));
+        assert_eq!(memory.unfreed(), 1);
+        memory.add_retired(-1, -300 * MIB);
+        assert_eq!(measure(1832, KnownMemory::default()), 300);
         // Evicting more would not make the process smaller.
         assert_eq!(measure(100_000, KnownMemory::default()), 400);
         memory.set_limit(0);
