@@ -104,6 +104,7 @@ impl Engine {
             clients: server.clients.len(),
             log_backlog: server.log.get().map_or(0, |log| log.backlog()),
             is_saving: server.persistence.status().begun_at.is_some(),
+            unwritten: inner.versions.unwritten(),
         });
         if server.memory.room() < 0 && server.settings.eviction_order().is_some() && !self.inner.is_paused() {
             inner.begin_to_evict(spawner);

@@ -1,11 +1,14 @@
 //! The parts of a snapshot: what comes between them, and what they leave.
 
 use super::engine::Inner;
-use super::snapshot::Visit;
+use super::snapshot::{BYTES_OF_TASK, Visit};
 use super::snapshot_tests::{Folder, large, run};
 use super::{Engine, Finished};
+use crate::rdb::{RdbReader, Record};
 use crate::resp::Requests;
 use crate::snapshot::SnapshotOutput;
+use crate::value::{CompactLimits, ValueRef};
+use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use xtasking::{Context, Runtime};
@@ -45,6 +48,37 @@ fn events_are_looked_for_when_shards_are_left() {
     });
     assert!(replies.join().unwrap().starts_with(b"*100000\r\n$1\r\n0\r\n$1\r\n1\r\n"));
     assert!(matches!(looked(), [0, after] if after > before), "{:?}", looked());
+}
+
+/// Events are looked for between the parts, when the shard is free.
+#[test]
+fn a_large_value_is_saved_in_parts() {
+    let (rt, folder) = (Runtime::builder().workers(1).build().unwrap(), Folder::new());
+    let builder = Engine::builder().shards(1).databases(1).setting("dir", folder.0.to_str().unwrap());
+    let engine = builder.build(&rt);
+    let mut client = engine.client();
+    let element = "x".repeat(1000);
+    for _ in 0..20 {
+        client.run(["RPUSH", "list"].into_iter().chain((0..100).map(|_| &*element))).unwrap();
+    }
+    let polls = Arc::new([const { AtomicU64::new(0) }; 2]);
+    let counts = polls.clone();
+    let on_poll = move |inner: &Inner, cx: &mut Context| {
+        let is_free = cx.task(inner.shards[0].write()).try_call(|_| ()).is_ok();
+        counts[usize::from(is_free)].fetch_add(1, Ordering::SeqCst);
+    };
+    assert!(engine.inner.on_poll.set(Box::new(on_poll)).is_ok());
+    assert_eq!(run(&mut client, "SAVE"), "+OK\r\n");
+    let [held, free] = [0, 1].map(|at| polls[at].load(Ordering::SeqCst));
+    assert_eq!(held, 0);
+    assert!(free as usize > 2_000_000 / BYTES_OF_TASK / 2, "{free}");
+    let mut reader = RdbReader::new(File::open(folder.0.join("dump.rdb")).unwrap()).unwrap();
+    let mut record = Record::default();
+    assert!(reader.next(&mut record).unwrap());
+    let value = record.value(&CompactLimits::default()).unwrap().unwrap();
+    let list = ValueRef::from(&value).as_list().unwrap();
+    assert!(list.len() == 2000 && list.iter().all(|other| other == element.as_bytes()));
+    assert!(!reader.next(&mut record).unwrap());
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::Engine;
 use super::batch::Batch;
 use super::engine::Inner;
 use crate::command::{Command, CommandError, Flags, SnapshotRequest, resolve};
-use crate::keyspace::{Garbage, HeldShards, Keys, Shard, Waiting};
+use crate::keyspace::{Entry, Garbage, HeldShards, Keys, SavedPart, Shard, Waiting};
 use crate::rdb::put_record;
 use crate::server::{SaveResult, Server, Setting, SnapshotKind, Unblock};
 use crate::session::Session;
@@ -358,14 +358,28 @@ impl Visit {
     /// Saves a part of a shard. Returns true if that was the last one.
     fn save(&self, shard: &mut Shard, garbage: &mut Vec<Garbage>) -> bool {
         let (mut bytes, mut database, mut saved) = (Vec::with_capacity(ROOM_OF_TASK), 0, 0);
-        let is_done = shard.visit_unsaved(self.version, garbage, |origin, entries| {
+        let is_done = shard.visit_unsaved(self.version, &self.inner.layout, garbage, |origin, part| {
             if origin != database {
                 self.output.send(database, std::mem::take(&mut bytes));
                 database = origin;
             }
-            let before = bytes.len();
-            entries.for_each(|entry| put_record(&mut bytes, entry.key(), entry.value(), entry.expires_at()));
-            saved += bytes.len() - before;
+            saved += match part {
+                SavedPart::Entries(entries) => {
+                    let (before, put) = (bytes.len(), |entry: &Entry| {
+                        put_record(&mut bytes, entry.key(), entry.value(), entry.expires_at());
+                    });
+                    entries.for_each(put);
+                    bytes.len() - before
+                }
+                SavedPart::Begun(part) => {
+                    self.output.note_begun(part);
+                    part
+                }
+                SavedPart::Record { chunks, last, begun } => {
+                    self.output.send_all(database, chunks, begun);
+                    last
+                }
+            };
             saved < BYTES_OF_TASK
         });
         self.output.send(database, bytes);

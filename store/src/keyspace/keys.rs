@@ -189,6 +189,9 @@ impl<'v> Keys<'v> {
         if !self.held[at].databases[database].table.is_of(hash, self.version.version()) {
             self.save_segment(hash, at);
         }
+        if !self.held[at].saves.is_empty() {
+            self.finish_save(hash, at);
+        }
         (&mut self.held[at].databases[database].table, &mut self.garbage)
     }
 

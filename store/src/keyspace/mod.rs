@@ -18,6 +18,7 @@
 //! | `held` | the shards that a task holds |
 //! | `versions` | `Versions`: what tasks read so that a snapshot is of one moment |
 //! | `saving` | what a snapshot takes of a shard, and what a file brings besides values |
+//! | `large_saves` | large values that it takes in parts |
 //! | `ranges` | the keys between two others |
 //! | `whole` | scans, counts and removal of all keys of a database |
 //! | `access` | `AccessClock`: what is noted of accesses |
@@ -40,6 +41,7 @@ mod garbage;
 mod guests;
 mod held;
 mod keys;
+mod large_saves;
 mod layout;
 mod leaf;
 mod lookups;
@@ -67,6 +69,7 @@ pub(crate) use eviction::{Candidate, CandidatePool, EvictionOrder};
 pub(crate) use garbage::Garbage;
 pub(crate) use held::{Held, HeldShards};
 pub use keys::Keys;
+pub(crate) use large_saves::SavedPart;
 pub use layout::Layout;
 pub(crate) use lookups::LookupUse;
 pub(crate) use marks::Mark;

@@ -62,7 +62,7 @@ const EMPTY: i64 = 1 << 10;
 const ALLOWANCE: i64 = 32 << 20;
 /// The same for each client.
 const CLIENT_ALLOWANCE: i64 = 64 << 10;
-/// What a snapshot holds at most before it is written.
+/// What a snapshot holds at most before it is written, unless values are very large.
 const SNAPSHOT_ALLOWANCE: i64 = 40 << 20;
 /// The most bytes that are evicted beyond what has to be, so that not each command has to.
 const MOST_SLACK: i64 = 64 << 10;
@@ -81,6 +81,8 @@ pub(crate) struct KnownMemory {
     pub(crate) clients: usize,
     pub(crate) log_backlog: usize,
     pub(crate) is_saving: bool,
+    /// The bytes that a snapshot has still to write.
+    pub(crate) unwritten: usize,
 }
 
 /// The memory of the process in bytes, where the system tells it.
@@ -291,7 +293,7 @@ impl Memory {
                 + ALLOWANCE
                 + CLIENT_ALLOWANCE * known.clients as i64
                 + known.log_backlog as i64
-                + if known.is_saving { SNAPSHOT_ALLOWANCE } else { 0 };
+                + if known.is_saving { SNAPSHOT_ALLOWANCE.max(known.unwritten as i64) } else { 0 };
             bytes.saturating_sub(self.at_start) as i64 - others - counted - counted / 8
         });
         let most = if planted!("excess-unlimited") { i64::MAX } else { counted / 2 };
@@ -369,6 +371,8 @@ mod tests {
         assert_eq!(measure(1052, KnownMemory { clients: 160, ..KnownMemory::default() }), 10);
         assert_eq!(measure(1052, KnownMemory { log_backlog: 20 << 20, ..KnownMemory::default() }), 0);
         assert_eq!(measure(1052, KnownMemory { is_saving: true, ..KnownMemory::default() }), 0);
+        let saving = KnownMemory { is_saving: true, unwritten: 60 << 20, ..KnownMemory::default() };
+        assert_eq!(measure(1102, saving), 10);
         memory.counts.buffers.store(500 * MIB, Ordering::Relaxed);
         assert_eq!(measure(1532, KnownMemory::default()), 0);
         // Evictions do not free what a snapshot holds; and to free other things sooner neither.

@@ -4,6 +4,7 @@ use super::block::{StreamBlock, StreamEntry};
 use super::{StreamId, StreamState, one_more};
 use crate::value::{CompactLimits, Removed};
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 /// The most bytes of a block, whatever the settings say, and of the fields of an entry.
 const MOST_BYTES: usize = 1 << 30;
@@ -86,6 +87,12 @@ impl EntryLog {
     /// Iterates over the blocks as listpacks, each with its ID.
     pub(crate) fn blocks(&self) -> impl ExactSizeIterator<Item = (StreamId, &[u8])> {
         self.blocks.iter().map(|(id, block)| (*id, block.as_bytes()))
+    }
+
+    /// Iterates over the blocks after the one with an ID, or over all.
+    pub(crate) fn blocks_after(&self, id: Option<StreamId>) -> impl Iterator<Item = (StreamId, &[u8])> {
+        let after = id.map_or(Bound::Unbounded, Bound::Excluded);
+        self.blocks.range((after, Bound::Unbounded)).map(|(id, block)| (*id, block.as_bytes()))
     }
 
     /// Returns the number of entries.
