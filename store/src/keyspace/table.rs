@@ -5,14 +5,14 @@
 //! *order* of an entry; a scan follows it, and the order does not change when the table grows. A
 //! segment grows by small steps before it is split, so that little of its memory is free.
 
-use super::Entry;
 use super::bucket::Buckets;
 use super::order::{BYTES_PER_KEY, KeyOrder};
+use super::{Entry, Garbage};
 use std::num::NonZero;
 use xtasking::task::Lines;
 
 /// The entries of a segment; then it is split.
-const MOST_ENTRIES: usize = 112;
+pub(super) const MOST_ENTRIES: usize = 112;
 /// A directory has at most 2 to the power of this many places; segments then grow instead.
 const MOST_DEPTH: u8 = 24;
 /// The most segments that are made beforehand, by a hint that may be wrong.
@@ -44,7 +44,7 @@ pub(super) struct Segment {
     /// The bits of the order that all entries here have in common.
     depth: u8,
     /// The entries that have an expiry.
-    expiring: u32,
+    pub(super) expiring: u32,
     pub(super) entries: Buckets,
 }
 
@@ -121,16 +121,22 @@ impl Table {
         Some(changed)
     }
 
-    /// Finds the entry of a key, whose value is to be changed in place.
+    /// Finds the entry of a key, whose value is to be changed in place. If it gets another block
+    /// for that, and the old one takes long to free, that is added to the garbage.
     #[inline]
-    pub(crate) fn find_changeable(&mut self, hash: u64, key: &[u8]) -> Option<&mut Entry> {
+    pub(crate) fn find_changeable(
+        &mut self,
+        hash: u64,
+        key: &[u8],
+        garbage: &mut Vec<Garbage>,
+    ) -> Option<&mut Entry> {
         let (order, entry) = self.find_with_order(hash, key)?;
-        if order.is_some() {
-            let block = entry.address();
-            // This block stays from then on.
-            entry.value_mut();
-            renew_in_order(order, entry, block);
+        let block = entry.address();
+        // This block stays from then on.
+        if let Some(replaced) = entry.make_changeable() {
+            garbage.push(Garbage::Entry(replaced));
         }
+        renew_in_order(order, entry, block);
         Some(entry)
     }
 
@@ -188,14 +194,21 @@ impl Table {
         self.segment(hash).map(|segment| segment.entries.lines_of_entry(tag(hash))).unwrap_or_default()
     }
 
-    /// Sets or removes the expiry of an entry. Returns false if there is none of this key.
-    pub(crate) fn set_expiry(&mut self, hash: u64, key: &[u8], expires_at: Option<u64>) -> bool {
+    /// Sets or removes the expiry of an entry. Returns false if there is none of this key. A block
+    /// that takes long to free is added to the garbage.
+    pub(crate) fn set_expiry(
+        &mut self,
+        hash: u64,
+        key: &[u8],
+        expires_at: Option<u64>,
+        garbage: &mut Vec<Garbage>,
+    ) -> bool {
         let Some(&at) = self.directory.get(prefix(order(hash), self.depth)) else { return false };
         let segment = &mut self.segments[at as usize];
         let place = segment.entries.find(tag(hash), key);
         let Some(entry) = place.and_then(|place| segment.entries.at_mut(place)) else { return false };
         let (had_one, block) = (entry.expires_at().is_some(), entry.address());
-        entry.set_expires_at(expires_at);
+        garbage.extend(entry.set_expires_at(expires_at).map(Garbage::Entry));
         renew_in_order(self.order.as_deref_mut(), entry, block);
         let has_one = expires_at.is_some();
         segment.expiring = segment.expiring - u32::from(had_one) + u32::from(has_one);
@@ -370,180 +383,6 @@ impl Table {
             if visited >= count {
                 return Some(from);
             }
-        }
-    }
-
-    /// Iterates over all entries, from a random place on and round to it. Neighbours have nothing
-    /// to do with each other, as their hashes decide where they are. If only those that expire are
-    /// wanted, segments without any are skipped.
-    pub(crate) fn iter_from(&self, random: u64, only_expiring: bool) -> impl Iterator<Item = &Entry> {
-        let segments = self.segments.len();
-        let first = (random as usize).checked_rem(segments).unwrap_or(0);
-        let around = (first..segments).chain(0..first).map(|at| &self.segments[at]);
-        let wanted = around.filter(move |segment| !only_expiring || segment.expiring > 0);
-        wanted.flat_map(move |segment| segment.entries.iter_from((random >> 32) as usize))
-    }
-
-    /// Returns an entry chosen by a random number, each about as likely as the others.
-    pub(crate) fn random(&self, random: u64) -> Option<&Entry> {
-        if self.len == 0 {
-            return None;
-        }
-        // A segment by its share of the orders; the next one that is not empty.
-        let first = (random as usize) % self.segments.len();
-        let around = (first..self.segments.len()).chain(0..first);
-        let segment = around.map(|at| &self.segments[at]).find(|segment| segment.entries.len() > 0)?;
-        segment.entries.iter().nth((random >> 32) as usize % segment.entries.len())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::{Entry, KeyCut, Layout};
-    use super::Table;
-    use crate::value::{StringValue, Value};
-    use std::collections::HashSet;
-
-    fn key(number: usize) -> Vec<u8> {
-        format!("key:{number}").into_bytes()
-    }
-
-    fn insert(table: &mut Table, layout: &Layout, number: usize) {
-        let value = Value::String(StringValue::Integer(number as i64));
-        let key = key(number);
-        table.insert(layout.hash(&key), Entry::new(&key, value, None, 0), 0, |key| layout.hash(key));
-    }
-
-    #[test]
-    fn entries_are_found_while_the_table_grows_and_shrinks() {
-        let layout = Layout::new(1, 7);
-        let mut table = Table::default();
-        for number in 0..20_000 {
-            insert(&mut table, &layout, number);
-        }
-        for number in 0..20_000 {
-            let key = key(number);
-            assert!(table.find(layout.hash(&key), &key).is_some(), "{number}");
-            if number % 2 == 0 {
-                assert!(table.remove(layout.hash(&key), &key).is_some());
-                assert!(table.find(layout.hash(&key), &key).is_none());
-            }
-        }
-        assert_eq!(table.len(), 10_000);
-        assert_eq!(table.iter().count(), 10_000);
-    }
-
-    #[test]
-    fn the_few_entries_that_expire_are_found() {
-        let layout = Layout::new(1, 5);
-        let mut table = Table::default();
-        (0..5000).for_each(|number| insert(&mut table, &layout, number));
-        let expiring = |table: &Table, random| {
-            let expires = |entry: &&Entry| entry.expires_at().is_some();
-            let entries = table.iter_from(random, true).filter(expires);
-            let mut keys: Vec<_> = entries.map(|entry| entry.key().to_vec()).collect();
-            keys.sort();
-            keys
-        };
-        assert_eq!(table.iter_from(1, true).count(), 0);
-        for number in [17, 4711] {
-            assert!(table.set_expiry(layout.hash(&key(number)), &key(number), Some(1)));
-        }
-        // Segments are split meanwhile.
-        (5000..20_000).for_each(|number| insert(&mut table, &layout, number));
-        for random in (0..200).map(|number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15)) {
-            assert_eq!(expiring(&table, random), [key(17), key(4711)]);
-        }
-        assert!(table.set_expiry(layout.hash(&key(17)), &key(17), None));
-        table.remove(layout.hash(&key(4711)), &key(4711));
-        assert_eq!(table.iter_from(1, true).count(), 0);
-        assert!(table.segments.iter().all(|segment| segment.expiring == 0));
-    }
-
-    /// Else the memory of blocks that were replaced would stay, for their keys.
-    #[test]
-    fn an_order_has_the_blocks_of_the_entries() {
-        let layout = Layout::new(1, 9);
-        let mut table = Table::default();
-        (0..500).for_each(|number| insert(&mut table, &layout, number));
-        table.set_ordered(true);
-        (500..1000).for_each(|number| insert(&mut table, &layout, number));
-        for number in 0..1000 {
-            let key = key(number);
-            let hash = layout.hash(&key);
-            match number % 4 {
-                0 => table.change(hash, &key, |entry| entry.set_text(b"of another length")).unwrap(),
-                1 => _ = table.find_changeable(hash, &key).unwrap().value_mut(),
-                2 => assert!(table.set_expiry(hash, &key, Some(7))),
-                _ => _ = table.remove(hash, &key).unwrap(),
-            }
-        }
-        let mut keys: Vec<_> = table.iter().map(Entry::key).collect();
-        keys.sort_unstable();
-        let order = table.order().unwrap();
-        assert!(order.between(KeyCut::Start, KeyCut::End, false).eq(keys));
-        assert!(table.iter().all(|entry| entry.share_key().is_none()));
-        table.set_ordered(false);
-        assert_eq!(table.iter().filter_map(Entry::share_key).count(), 750);
-    }
-
-    /// A segment gets the room that the hint says with its second bucket.
-    #[test]
-    fn few_entries_take_little_room_whatever_the_hint_was() {
-        let layout = Layout::new(1, 7);
-        let mut table = Table::default();
-        table.prepare(super::MOST_ENTRIES, 0);
-        assert_eq!(table.segments.len(), 1);
-        (0..7).for_each(|number| insert(&mut table, &layout, number));
-        assert!(table.segments[0].entries.are_full());
-        insert(&mut table, &layout, 7);
-        (8..super::MOST_ENTRIES - 1).for_each(|number| insert(&mut table, &layout, number));
-        assert!(!table.segments[0].entries.are_full());
-    }
-
-    /// A hint of the number of entries may be right, too small or too large.
-    #[test]
-    fn entries_are_found_in_a_table_that_was_prepared() {
-        let layout = Layout::new(1, 7);
-        for hint in [1, 50, 5000, 1 << 40] {
-            let mut table = Table::default();
-            table.prepare(hint, 0);
-            let segments = table.segments.len();
-            (0..5000).for_each(|number| insert(&mut table, &layout, number));
-            if hint == 5000 {
-                assert_eq!(table.segments.len(), segments, "none was split");
-                assert!(segments < 5000 / 32);
-            }
-            // Later hints change nothing.
-            table.prepare(10 * hint, 0);
-            let is_there = |number| table.find(layout.hash(&key(number)), &key(number)).is_some();
-            assert!((0..5000).all(is_there), "{hint}");
-            let (mut scanned, mut from) = (0, Some(0));
-            while let Some(start) = from {
-                from = table.scan(start, 10, |_| scanned += 1);
-            }
-            assert_eq!((scanned, table.iter().count()), (5000, 5000), "{hint}");
-            assert!(!table.has_unsaved(0));
-        }
-    }
-
-    #[test]
-    fn a_scan_returns_what_was_there_throughout_though_the_table_grows() {
-        let layout = Layout::new(1, 3);
-        let mut table = Table::default();
-        (0..1000).for_each(|number| insert(&mut table, &layout, number));
-        let (mut seen, mut from, mut added) = (HashSet::new(), Some(0), 1000);
-        while let Some(start) = from {
-            from = table.scan(start, 10, |entry| {
-                seen.insert(entry.key().to_vec());
-            });
-            for _ in 0..300 {
-                insert(&mut table, &layout, added);
-                added += 1;
-            }
-        }
-        for number in 0..1000 {
-            assert!(seen.contains(&key(number)), "{number}");
         }
     }
 }
