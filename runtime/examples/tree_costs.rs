@@ -63,7 +63,7 @@ const CASES: [(Case, &str, &str); 11] = [
 struct Files {
     tree: Tree<u64>,
     levels: Vec<Vec<Node>>,
-    /// Files for the tasks, which take them one after another. Neighbours are in different directories.
+    /// Files for the tasks, one after another. Neighbours are in different directories.
     files: Vec<Node>,
 }
 

@@ -17,12 +17,6 @@ pub trait Request: RunPlan + 'static {
     #[doc(hidden)]
     const HAS_USER_VALUES: bool;
 
-    /// Returns true if dropping the request does anything.
-    #[doc(hidden)]
-    fn has_memory(&self) -> bool {
-        true
-    }
-
     #[doc(hidden)]
     fn tree(&self) -> TreePtr<Self::Data>;
 
@@ -44,6 +38,11 @@ impl<D: Send + Sync + 'static> RunPlan for Named<D> {
     }
 
     #[inline(always)]
+    fn has_memory(&self) -> bool {
+        self.targets.has_memory()
+    }
+
+    #[inline(always)]
     fn run(&mut self, probe: &mut PlanProbe<'_>) -> Result<(), JoinError> {
         self.targets.iter().for_each(|&target| _ = probe.add(target));
         Ok(())
@@ -54,10 +53,6 @@ impl<D: Send + Sync + 'static> Request for Named<D> {
     type Data = D;
     type Held<'h> = Nodes<'h, D>;
     const HAS_USER_VALUES: bool = false;
-
-    fn has_memory(&self) -> bool {
-        self.targets.has_memory()
-    }
 
     fn tree(&self) -> TreePtr<D> {
         self.tree

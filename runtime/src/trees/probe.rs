@@ -20,6 +20,12 @@ pub trait RunPlan: Send {
         None
     }
 
+    /// Returns true if dropping the request does anything.
+    #[doc(hidden)]
+    fn has_memory(&self) -> bool {
+        true
+    }
+
     /// Names the nodes. Called again when the claim holds what it named before, if that was not to
     /// be had at once.
     ///

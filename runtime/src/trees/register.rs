@@ -103,8 +103,7 @@ impl TreeTable {
         (gate, Path { slot, place: Place::Gate(number), above, above_in: &gate.above })
     }
 
-    /// Looks up the way from a slot in a home, like [`path_from`](Self::path_from). Returns the home
-    /// as well.
+    /// Looks up the way from a slot in a home, like `path_from`. Returns the home as well.
     #[inline(always)]
     fn path_in_home<'t>(&'t self, slot: &'t NodeSlot) -> Option<(u32, Path<'t>)> {
         let home = slot.home.load(Acquire);
@@ -128,13 +127,11 @@ impl TreeTable {
     ) -> Added {
         let had = if FIRST { (0, 0) } else { (rights.counted.len(), rights.exact.len()) };
         match self.attempt::<FIRST>(site, claim, rights, target) {
-            Attempt::Granted => {
-                rights.targets.push(*target);
-                Added::Granted
-            }
-            Attempt::Missing => Added::Missing,
-            refused => self.try_again(refused, site, claim, (rights, had), target, ready),
+            Attempt::Granted => rights.targets.push(*target),
+            Attempt::Missing => return Added::Missing,
+            refused => return self.try_again(refused, site, claim, (rights, had), target, ready),
         }
+        Added::Granted
     }
 
     /// Adds the first target of a claim, like [`try_add`](Self::try_add).
@@ -150,8 +147,8 @@ impl TreeTable {
         self.try_add::<true>(site, claim, rights, target, ready)
     }
 
-    /// Goes on after an attempt that was refused: gives back what it has registered, and tries again
-    /// for as long as the tree changes. The claim had lists of these lengths before.
+    /// Gives back what a refused attempt has registered, and tries again for as long as the tree
+    /// changes. The claim had lists of these lengths before.
     #[cold]
     fn try_again(
         &self,
@@ -169,18 +166,17 @@ impl TreeTable {
                 return Added::Blocked;
             }
             backoff.wait();
-            refused = match self.attempt::<false>(site, claim, rights, target) {
-                Attempt::Granted => {
-                    rights.targets.push(*target);
-                    return Added::Granted;
-                }
+            refused = self.attempt::<false>(site, claim, rights, target);
+            match refused {
+                Attempt::Granted => rights.targets.push(*target),
                 Attempt::Missing => return Added::Missing,
-                refused => refused,
-            };
+                _ => continue,
+            }
+            return Added::Granted;
         }
     }
 
-    /// Tries to add a target once. What it has registered stays if it is refused.
+    /// Tries once. What it has registered stays if it is refused.
     #[inline(always)]
     fn attempt<const FIRST: bool>(
         &self,
@@ -190,15 +186,12 @@ impl TreeTable {
         target: &Target,
     ) -> Attempt {
         let Some(slot) = self.find(target.node) else { return Attempt::Missing };
-        // Acquire: as in `path_from`.
         let gate = slot.gate.load(Acquire);
         if gate != NONE {
             return self.add_at_gate(site, claim, rights, target, slot, gate);
         }
-        match self.path_in_home(slot) {
-            Some((home, path)) => self.add_in_home::<FIRST>(site, claim, rights, target, home, &path),
-            None => Attempt::Moved,
-        }
+        let Some((home, path)) = self.path_in_home(slot) else { return Attempt::Moved };
+        self.add_in_home::<FIRST>(site, claim, rights, target, home, &path)
     }
 
     /// Registers a target in a home.

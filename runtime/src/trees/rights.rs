@@ -79,15 +79,15 @@ impl Registration {
         }
     }
 
-    /// Makes the registration of a claim that holds nothing in its place, like [`ShortList::init`].
+    /// Makes the registration of a claim that holds nothing, like [`ShortList::init`].
     ///
     /// # Safety
     ///
     /// The place may be written.
     #[inline(always)]
     pub unsafe fn init(place: *mut Self, is_unordered: bool) {
-        // SAFETY: by the contract of this function. A cell has the layout of its value, unless it is
-        // that of a model.
+        // SAFETY: by the contract of this function. A cell has the layout of its value, but that
+        // of a model.
         unsafe {
             if MODEL {
                 return place.write(Self::new(is_unordered));

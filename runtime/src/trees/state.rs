@@ -1,7 +1,6 @@
 //! The state of a claim, from its spawn to the end of its task.
 
 use super::counts::Site;
-use super::plan::Request;
 use super::poison::OnPoison;
 use super::probe::{PlanProbe, RunPlan, Targets};
 use super::queue::{ClaimPtr, Ready};
@@ -75,7 +74,7 @@ impl<Q> ClaimState<Q> {
     }
 }
 
-impl<Q: Request> ClaimState<Q> {
+impl<Q: RunPlan> ClaimState<Q> {
     /// Returns true if there is anything to free, in the state of a claim whose task is over. In
     /// most there is not, and its drop would look at each part on its own.
     ///

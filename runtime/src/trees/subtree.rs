@@ -41,8 +41,8 @@ impl<'v> Walk<'v> {
         self.rest.next(&mut self.siblings, table)
     }
 
-    /// Calls a function with each node and its slot in the table, in one loop: so it keeps its place
-    /// among siblings in registers, which an iterator keeps in memory.
+    /// Calls a function with each node and its slot in the table, in one loop: so it keeps its
+    /// place among siblings in registers, which an iterator keeps in memory.
     #[inline(always)]
     fn fold<B>(
         self,
@@ -88,8 +88,8 @@ impl<'v> WalkRest<'v> {
         }
     }
 
-    /// Returns the children of a node with relatives, which are next if it comes for the first time.
-    /// The siblings that are left follow later.
+    /// Returns the children of a node with relatives, which are next if it comes for the first
+    /// time. The siblings that are left follow later.
     #[inline(always)]
     fn enter(&mut self, node: Node, slot: &'v NodeSlot, siblings: &'v [Node]) -> Option<&'v [Node]> {
         // Relaxed: as in `next`.
