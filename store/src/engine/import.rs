@@ -1,7 +1,8 @@
 //! Loads an append-only file of Redis: the caller reads it, and tasks run its commands.
 //!
-//! They run as units of a log are replayed, see [`stages`](super::stages): a task for each worker on
-//! its part of the shards, and tasks on all shards between for what is about keys of several parts.
+//! They run as units of a log are replayed, see [`stages`](super::stages): a task for each worker
+//! on its part of the shards, and tasks on all shards between for what is about keys of several
+//! parts.
 
 use super::Engine;
 use super::engine::Inner;
@@ -243,7 +244,8 @@ impl<R: BufRead> Import<'_, R> {
         Ok(())
     }
 
-    /// Gives the commands to tasks, when those before have ended. Waits for all stages but the last.
+    /// Gives the commands to tasks, when those before have ended. Waits for all stages but the
+    /// last.
     fn send(&mut self) -> Result<(), AofError> {
         // After an error of a task before they are not run, also if this is called again.
         let batch = Arc::new(mem::take(&mut self.batch));

@@ -101,8 +101,8 @@ impl Inner {
         })
     }
 
-    /// Makes the orders that databases lack, and drops those of others: keys are loaded and replayed
-    /// without, or databases were swapped. The calling thread waits.
+    /// Makes the orders that databases lack, and drops those of others: keys are loaded and
+    /// replayed without, or databases were swapped. The calling thread waits.
     pub(super) fn make_orders(self: &Arc<Self>, rt: &Runtime) -> Result<(), JoinError> {
         let (promise, visited) = rt.promise();
         self.visit_shards(rt, move |_| promise.fulfil(()));

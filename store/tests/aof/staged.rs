@@ -1,5 +1,5 @@
-//! Random files: commands on shards of several workers run side by side, and the store has then what
-//! it has if they run one after the other.
+//! Random files: commands on shards of several workers run side by side, and the store has then
+//! what it has if they run one after the other.
 
 use super::drawn::{Draw, builder, contents, run};
 use super::load;
