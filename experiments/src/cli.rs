@@ -39,12 +39,14 @@ enum Command {
     Scan(scan::ScanOptions),
     #[cfg(feature = "service")]
     Service(crate::service::ServiceOptions),
+    #[cfg(feature = "store")]
     Store(crate::store::StoreOptions),
     Stmbench7(xtasking_stmbench7::Options),
     /// Keeps a CPU busy, as a competitor of `scan`
     #[command(hide = true)]
     Burn(scan::Burn),
     /// Serves a store, for `store`
+    #[cfg(feature = "store")]
     #[command(hide = true)]
     ServeStore(crate::store::ServeStore),
     /// Serves a bank, for `service`
@@ -82,7 +84,9 @@ impl Cli {
             Some(Command::Service(options)) => crate::service::run(&options),
             #[cfg(feature = "service")]
             Some(Command::ServiceServer(options)) => crate::service::serve(&options),
+            #[cfg(feature = "store")]
             Some(Command::Store(options)) => crate::store::run(&options),
+            #[cfg(feature = "store")]
             Some(Command::ServeStore(options)) => crate::store::serve(&options),
             Some(Command::Stmbench7(options)) => xtasking_stmbench7::run(&options),
             Some(Command::Burn(options)) => scan::burn(&options),

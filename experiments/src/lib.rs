@@ -22,6 +22,7 @@
 //! | [`grow`] | a tree that grows, and how many of its sub-trees exclude each other |
 //! | [`files`] | a file system: sub-trees read, written and moved |
 //! | `service` | a web service whose requests touch two objects (feature `service`) |
+//! | `store` | a Redis-compatible store beside other servers (feature `store`) |
 //! | [`peers`] | indexes of other libraries, behind one trait |
 
 #![deny(unsafe_code)]
@@ -52,6 +53,7 @@ pub mod pools;
 pub mod scan;
 #[cfg(feature = "service")]
 pub mod service;
+#[cfg(feature = "store")]
 pub mod store;
 mod tables;
 pub mod tasks;

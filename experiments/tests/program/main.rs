@@ -17,6 +17,7 @@ mod pools;
 mod scan;
 #[cfg(feature = "service")]
 mod service;
+#[cfg(feature = "store")]
 mod store;
 #[cfg(target_os = "linux")]
 mod streams;

@@ -52,6 +52,8 @@ mod shape;
 mod shard;
 mod table;
 #[cfg(test)]
+mod table_tests;
+#[cfg(test)]
 mod tests;
 mod touched;
 mod versions;

@@ -1,9 +1,10 @@
 //! Histories that the checks have to refuse, each with one thing wrong, and some that are right.
 
-use super::checker::{Kind, check};
+use super::checker::check;
 use super::expiry::check_expiry;
 use super::history::{Op, Outcome, Transaction};
 use super::recovery::{Life, check_lives};
+use super::verdict::Kind;
 use Op::{Append, Get, GetLive, List, MayCopy, MayPop, Pop, Push, Queue, Set, SetFor};
 use Outcome::{Done, Failed, Unknown};
 

@@ -15,46 +15,11 @@
 
 use super::graph::{Graph, Reason};
 use super::history::{Key, Op, Outcome, Transaction};
+use super::internal::check_internal;
+use super::values::Values;
+use super::verdict::{Anomaly, Checked, Kind, anomaly};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-
-/// What no order explains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A value that nothing has written.
-    Phantom,
-    /// A value of a transaction that has had no effect.
-    Aborted,
-    /// A value that its transaction has overwritten itself, or a list between two appends of one.
-    Intermediate,
-    /// A transaction does not see what it has written, or the same as before.
-    Internal,
-    /// A value that is there twice, or was taken twice.
-    Duplicate,
-    /// Lists, lengths or queues that no order of elements explains.
-    Order,
-    /// Two transactions have seen the same value of a register and both replaced it.
-    LostUpdate,
-    /// What was written is not there.
-    Lost,
-    /// Some come before each other.
-    Cycle,
-}
-
-/// Why a history is not strictly serialisable.
-#[derive(Debug)]
-pub struct Anomaly {
-    pub kind: Kind,
-    text: String,
-}
-
-impl fmt::Display for Anomaly {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}: {}", self.kind, self.text)
-    }
-}
-
-pub type Checked = Result<(), Anomaly>;
 
 /// Checks a history.
 pub fn check(history: &[Transaction]) -> Checked {
@@ -70,75 +35,6 @@ pub fn check(history: &[Transaction]) -> Checked {
     checker.check_lists()?;
     checker.check_queues()?;
     checker.check_cycles()
-}
-
-fn anomaly(kind: Kind, text: impl fmt::Display, involved: &[&Transaction]) -> Anomaly {
-    let involved: Vec<_> = involved.iter().map(|transaction| format!("\n  {transaction:?}")).collect();
-    Anomaly { kind, text: format!("{text}{}", involved.concat()) }
-}
-
-/// Checks that a transaction sees what it has done and seen itself.
-fn check_internal(transaction: &Transaction) -> Checked {
-    let wrong = |op: &Op| Err(anomaly(Kind::Internal, format!("{op:?}"), &[transaction]));
-    // What is known of lists and queues: all, or only how they end.
-    let mut lists = BTreeMap::<Key, (bool, Vec<u64>)>::new();
-    let mut registers = BTreeMap::new();
-    for op in &transaction.ops {
-        match op {
-            &Op::Append(key, value, _) | &Op::Push(key, value) => lists.entry(key).or_default().1.push(value),
-            Op::List(key, values) | Op::Queue(key, values) => {
-                let known = lists.insert(key, (true, values.clone()));
-                match known {
-                    Some((true, all)) if all != *values => return wrong(op),
-                    Some((false, end)) if !values.ends_with(&end) => return wrong(op),
-                    _ => {}
-                }
-            }
-            Op::Pop(key, value) => match lists.get_mut(key) {
-                Some((true, all)) if all.first() != Some(value) => return wrong(op),
-                Some((true, all)) => drop(all.remove(0)),
-                // It may be one of its own.
-                known => drop(known.map(|known| known.1.clear())),
-            },
-            &Op::Set(key, value) | &Op::SetFor(key, value, _) => drop(registers.insert(key, Some(value))),
-            &Op::Get(key, value) | &Op::GetLive(key, value) => {
-                if registers.insert(key, value).is_some_and(|known| known != value) {
-                    return wrong(op);
-                }
-            }
-            Op::MayPop(_) | Op::MayCopy(_) => {}
-        }
-    }
-    Ok(())
-}
-
-/// What is known of the values of a key.
-#[derive(Default)]
-struct Values {
-    writers: BTreeMap<u64, usize>,
-    /// The last value that each transaction has written.
-    last: BTreeMap<usize, u64>,
-    next: BTreeMap<Option<u64>, u64>,
-    previous: BTreeMap<u64, Option<u64>>,
-    /// The transactions that have seen a value as the last one.
-    reads: Vec<(usize, Option<u64>)>,
-    is_register: bool,
-    /// Of a queue: which transaction has taken a value.
-    takers: BTreeMap<u64, usize>,
-    /// The transactions that have seen these as the first values of a queue.
-    windows: Vec<(usize, Vec<u64>)>,
-    /// The longest list that was seen.
-    longest: Vec<u64>,
-    /// The last transaction that has seen the list or queue, with what it has seen.
-    final_read: Option<(usize, Vec<u64>)>,
-}
-
-impl Values {
-    /// Notes that one value follows another. Returns false if something else is known.
-    fn link(&mut self, previous: Option<u64>, next: u64) -> bool {
-        *self.next.entry(previous).or_insert(next) == next
-            && *self.previous.entry(next).or_insert(previous) == previous
-    }
 }
 
 struct Checker<'h> {

@@ -5,6 +5,9 @@
 //! |---|---|
 //! | `history` | what clients have done and seen |
 //! | `checker` | the check |
+//! | `verdict` | what it says |
+//! | `values` | what is known of the values of a key |
+//! | `internal` | what a transaction sees of itself |
 //! | `graph` | a graph of what comes before what |
 //! | `anomalies` | histories that the check has to refuse |
 //! | `expiry` | a check of registers that expire |
@@ -21,8 +24,11 @@ mod client;
 mod expiry;
 mod graph;
 mod history;
+mod internal;
 mod lives;
 mod recovery;
 mod reply;
 mod script;
 mod threads;
+mod values;
+mod verdict;

@@ -1,0 +1,78 @@
+//! Rights of users, as tasks check them.
+
+use super::{run, text};
+use crate::command::resolve;
+use crate::engine::batch::Batch;
+use crate::engine::turn::Turn;
+use crate::engine::{Engine, Finished};
+use crate::keyspace::HeldShards;
+use crate::resp::Requests;
+use xtasking::{Context, Runtime};
+
+#[test]
+fn a_request_that_rights_forbid_takes_no_shards() {
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    let rules = "limited on nopass ~own:* +@all -flushall -keys -swapdb";
+    let engine = Engine::builder().shards(1).user(rules).build(&rt);
+    let mut client = engine.client();
+    run(&mut client, "RPUSH own:list 1");
+    // What runs while the task holds the only shard takes none.
+    let run_without_shards = |line: &str| {
+        let mut requests = Requests::one(["AUTH", "limited", "any"]);
+        requests.push(line.split(' '));
+        let (own, session) = (engine.clone(), engine.session(""));
+        let task = rt.task(engine.inner.shards[0].write());
+        let run = move |cx: &mut Context| own.run(cx, session, requests, |_: Finished, _: &mut Context| {});
+        task.submit(move |_, cx| run(cx)).join().unwrap().map(|finished| text(&finished.replies))
+    };
+    for line in [
+        "FLUSHALL",
+        "KEYS *",
+        "SWAPDB 0 1",
+        "GET other",
+        "SET other 1",
+        "MSET own:a 1 other 2",
+        "DEL own:a other",
+        "RANGE - + VALUES",
+        "RANGEDEL - +",
+        "SORT own:list BY w_*",
+        "SORT_RO own:list GET w_*",
+    ] {
+        let replies = run_without_shards(line).unwrap_or_else(|| panic!("{line} waits for the shard"));
+        assert!(replies.starts_with("+OK\\r\\n-NOPERM") || replies.contains("of SORT denied"), "{replies}");
+    }
+    assert_eq!(run_without_shards("GET own:list"), None);
+    let log = run(&mut client, "ACL LOG");
+    assert!(log.contains("flushall"));
+    // Those that reach keys which are not among the arguments are there too.
+    assert!(log.contains("$6\\r\\nobject\\r\\n$1\\r\\n*\\r\\n"), "{log}");
+}
+
+#[test]
+fn rights_that_change_before_a_request_has_its_shards_count() {
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    let engine = Engine::builder().shards(1).user("limited on nopass ~own:* +@all -flushall").build(&rt);
+    let login = |engine: Engine, session| {
+        let own = engine.clone();
+        let requests = Requests::one(["AUTH", "limited", "any"]);
+        let task = rt
+            .task(())
+            .submit(move |(), cx| own.run(cx, session, requests, |_: Finished, _: &mut Context| {}));
+        task.join().unwrap().expect("it takes no shard").session
+    };
+    let session = login(engine.clone(), engine.session(""));
+    let inner = engine.inner.clone();
+    let mut batch = Batch::new(
+        inner.clone(),
+        session,
+        Requests::one(["PING"]),
+        Box::new(|_: Finished, _: &mut Context| {}),
+    );
+    batch.checked = Some(Ok(()));
+    run(&mut engine.client(), "ACL SETUSER limited -ping");
+    let command = resolve(batch.requests.args(0)).ok();
+    let mut batch = Some(batch);
+    Turn::new(&inner, 0).run(&inner, HeldShards::None, command, &mut batch);
+    let replies = batch.expect("it is done").into_finished().0.replies;
+    assert!(replies.starts_with(b"-NOPERM"), "{}", text(&replies));
+}
