@@ -91,6 +91,7 @@ pub use error::CommandError;
 pub(crate) use execute::{Executed, execute, write_timeout};
 pub use resolve::{check_access, resolve};
 pub(crate) use resolve::{check_listening, find_named};
-pub(crate) use rights::{Reach, check_rights};
+pub(crate) use rights::{QueuedRefusal, Reach, check_rights};
 pub use spec::{Command, Flags, KeyPositions, Reader, Run};
 pub use table::{commands, find};
+pub(crate) use transactions::note_refused;

@@ -36,59 +36,97 @@ pub(crate) fn check_rights(
         return Ok(());
     }
     let context = if session.is_in_transaction() { "multi" } else { "toplevel" };
-    match denied(command, args, session, server, context, now) {
-        Some(denial) => Err(refusal(command, denial)),
-        None => check_reach(command, args, session, server, context, now),
+    if let Some(denial) = find_denial(command, args, session) {
+        note_denied(shown(denial, command, args), command, session, server, context, now);
+        return Err(refusal(command, denial));
+    }
+    match find_unreachable(command, args, session) {
+        None => Ok(()),
+        Some(error) => {
+            note_unreachable(command, session, server, context, now);
+            Err(error)
+        }
     }
 }
 
-/// Checks that the user may read or write all keys, if the request reaches some that are not among
-/// its arguments.
-fn check_reach(
+/// Returns the error for a request that reaches keys which are not among its arguments, if the user
+/// may not read or write all keys.
+fn find_unreachable(
     command: &'static Command,
     args: Args<'_>,
     session: &mut Session,
-    server: &Server,
-    context: &'static str,
-    now: u64,
-) -> Result<(), CommandError> {
-    let Some(Reach { is_write, refusal }) = command.reach.and_then(|reach| reach(args)) else {
-        return Ok(());
-    };
+) -> Option<CommandError> {
+    let Reach { is_write, refusal } = command.reach.and_then(|reach| reach(args))?;
     let login = &mut session.login;
     let is_allowed =
         session.is_leaving || login.has_all_rights() || login.user().allows_all_keys(command, args, is_write);
-    if is_allowed {
-        return Ok(());
-    }
+    (!is_allowed).then_some(refusal)
+}
+
+fn note_unreachable(
+    command: &'static Command,
+    session: &Session,
+    server: &Server,
+    context: &'static str,
+    now: u64,
+) {
     if !planted!("reach-denied-unlogged") {
         note_denied((DenialReason::Key, ALL_KEYS), command, session, server, context, now);
     }
-    Err(refusal)
 }
 
-/// Checks a request that EXEC runs: rights may have changed since it was queued.
-///
-/// # Errors
-///
-/// As [`check_rights`], in other words.
-pub(crate) fn check_queued(
+/// Why EXEC does not run a request: its right is gone since it was queued.
+#[derive(Debug)]
+pub(crate) enum QueuedRefusal {
+    /// The rights to what is among its arguments.
+    Denied(Denial),
+    /// That to all keys.
+    Unreachable(CommandError),
+}
+
+/// Returns why EXEC is not to run a request, if its right is gone. It needs no key, and notes
+/// nothing: EXEC may yet end without running any.
+pub(crate) fn find_queued_refusal(
     command: &'static Command,
     args: Args<'_>,
     session: &mut Session,
+) -> Option<QueuedRefusal> {
+    if planted!("queued-rights-unchecked") {
+        return None;
+    }
+    match find_denial(command, args, session) {
+        Some(denial) => Some(QueuedRefusal::Denied(denial)),
+        None => find_unreachable(command, args, session).map(QueuedRefusal::Unreachable),
+    }
+}
+
+/// Notes that EXEC does not run a request. Returns its error.
+pub(crate) fn refuse_queued(
+    refusal: &QueuedRefusal,
+    command: &'static Command,
+    args: Args<'_>,
+    session: &Session,
     server: &Server,
     now: u64,
-) -> Result<(), CommandError> {
-    let reason = match denied(command, args, session, server, "multi", now) {
-        None => return check_reach(command, args, session, server, "multi", now),
-        Some(Denial::Command) => "no permission to execute the command or subcommand",
-        Some(Denial::Key(_)) => "no permission to touch the specified keys",
-        Some(Denial::Channel(_)) => "no permission to access one of the channels used as arguments",
+) -> CommandError {
+    let reason = match refusal {
+        QueuedRefusal::Unreachable(error) => {
+            note_unreachable(command, session, server, "multi", now);
+            return error.clone();
+        }
+        QueuedRefusal::Denied(denial) => {
+            note_denied(shown(*denial, command, args), command, session, server, "multi", now);
+            match denial {
+                Denial::Command => "no permission to execute the command or subcommand",
+                Denial::Key(_) => "no permission to touch the specified keys",
+                Denial::Channel(_) => "no permission to access one of the channels used as arguments",
+            }
+        }
     };
-    Err(CommandError::new(format!(
+    CommandError::new(format!(
         "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. \
          This command is no longer allowed for the following reason: {reason}"
-    )))
+    ))
 }
 
 fn refusal(command: &Command, denial: Denial) -> CommandError {
@@ -102,28 +140,23 @@ fn refusal(command: &Command, denial: Denial) -> CommandError {
     }
 }
 
-/// Returns why a request is refused, if it is, after it was noted.
+/// Returns why a request is refused for what is among its arguments, if it is.
 #[cold]
-fn denied(
-    command: &'static Command,
-    args: Args<'_>,
-    session: &mut Session,
-    server: &Server,
-    context: &'static str,
-    now: u64,
-) -> Option<Denial> {
+fn find_denial(command: &'static Command, args: Args<'_>, session: &mut Session) -> Option<Denial> {
     // What a session that has ended still runs is the engine's own.
     if session.is_leaving || session.login.has_all_rights() {
         return None;
     }
-    let denial = session.login.user().check(command, args).err()?;
-    let (reason, object) = match denial {
+    session.login.user().check(command, args).err()
+}
+
+/// Returns what ACL LOG shows of a denial.
+fn shown<'a>(denial: Denial, command: &'static Command, args: Args<'a>) -> (DenialReason, &'a [u8]) {
+    match denial {
         Denial::Command => (DenialReason::Command, command.name.as_bytes()),
         Denial::Key(at) => (DenialReason::Key, args.at(at)),
         Denial::Channel(at) => (DenialReason::Channel, args.at(at)),
-    };
-    note_denied((reason, object), command, session, server, context, now);
-    Some(denial)
+    }
 }
 
 /// Notes why a request is refused, and for what.

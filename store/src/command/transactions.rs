@@ -1,10 +1,10 @@
 //! MULTI, EXEC, DISCARD, WATCH, UNWATCH.
 
 use super::execute::{execute, write_null};
-use super::rights::check_queued;
+use super::rights::{find_queued_refusal, refuse_queued};
 use super::{Call, Command, CommandError, CommandResult, Flags, KeyPositions, note_time, resolve};
 use crate::server::{CommandCounts, Setting, Times};
-use crate::session::{Transaction, WatchedKey};
+use crate::session::{Session, Transaction, WatchedKey};
 use std::time::Instant;
 
 const ALWAYS: &[Flags] = &[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST, Flags::ALLOW_BUSY];
@@ -113,6 +113,21 @@ fn note_call(queued: &Call<'_, '_>, command: &'static Command, has_failed: bool,
     note_time(queued.server, &queued.session.client, command, queued.args, queued.now(), nanoseconds);
 }
 
+/// Notes which queued commands EXEC is not to run, as their rights are gone: it takes no shards for
+/// those. Rights that come back before it has the shards of the others come too late.
+pub(crate) fn note_refused(session: &mut Session) {
+    let Some(mut transaction) = session.transaction.take() else { return };
+    if !transaction.is_aborted {
+        let requests = &transaction.requests;
+        let refused = (0..requests.len()).filter_map(|index| {
+            let args = requests.args(index);
+            Some((index, find_queued_refusal(resolve(args).ok()?, args, session)?))
+        });
+        transaction.refused = refused.collect();
+    }
+    session.transaction = Some(transaction);
+}
+
 fn exec(call: &mut Call<'_, '_>) -> CommandResult {
     let Some(transaction) = call.session.transaction.take() else {
         return Err(CommandError::fixed("ERR EXEC without MULTI"));
@@ -148,10 +163,13 @@ fn exec(call: &mut Call<'_, '_>) -> CommandResult {
         };
         let (now, selected) = (queued.keys.now(), queued.session.database);
         queued.keys.begin(selected, now);
-        let is_allowed = check_queued(command, args, queued.session, queued.server, now);
-        if let Err(error) = is_allowed
-            && !planted!("queued-rights-unchecked")
-        {
+        // Rights may have changed since it was queued, or since the shards were taken.
+        let found = match transaction.refusal_of(index) {
+            None => find_queued_refusal(command, args, queued.session),
+            Some(_) => None,
+        };
+        if let Some(refusal) = transaction.refusal_of(index).or(found.as_ref()) {
+            let error = refuse_queued(refusal, command, args, queued.session, queued.server, now);
             queued.reply.error(error.text());
             queued.server.statistics.count_error(queued.session.lane, error.text());
             continue;

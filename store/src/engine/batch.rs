@@ -7,7 +7,7 @@ use super::part::{EarlyReplies, SendEarly};
 use super::plan::{Request, Shards};
 use super::sweep::Sweep;
 use super::turn::Turn;
-use crate::command::{Command, CommandError, check_access, check_rights};
+use crate::command::{Command, CommandError, check_access, check_rights, note_refused};
 use crate::keyspace::HeldShards;
 use crate::log::Dependence;
 use crate::resp::{Reply, Requests};
@@ -78,6 +78,8 @@ pub(super) struct Batch {
     pub(super) waits_for_room: u32,
     /// Set if all shards are to be visited before the next request, and before the replies.
     pub(super) is_visit_due: bool,
+    /// Set if events are to be looked for first, as the last request has taken long.
+    is_poll_due: bool,
     /// What is known of the shards, if keys are being evicted for the next request.
     sweep: Option<Box<Sweep>>,
     then: Box<dyn Completion>,
@@ -122,6 +124,7 @@ impl Batch {
             lacks_memory: false,
             waits_for_room: 0,
             is_visit_due: false,
+            is_poll_due: false,
             sweep: None,
             then,
         })
@@ -216,7 +219,7 @@ impl Batch {
             return Turned::Done(self);
         }
         // What has come meanwhile does not wait for the rest.
-        cx.poll_events();
+        inner.poll_events(cx);
         Turned::Paused(self)
     }
 
@@ -238,7 +241,11 @@ impl Batch {
         now: u64,
     ) -> Result<(), CommandError> {
         check_access(command, self.session.is_authenticated)?;
-        check_rights(command, self.requests.args(self.next), &mut self.session, &inner.server, now)
+        check_rights(command, self.requests.args(self.next), &mut self.session, &inner.server, now)?;
+        if command.name == "exec" {
+            note_refused(&mut self.session);
+        }
+        Ok(())
     }
 
     /// The fault of an EXEC that leaves its shards between two commands: makes them requests of
@@ -308,19 +315,20 @@ impl Batch {
         turn.settle(&inner, cx);
         // After that: new settings may have reserved room again.
         turn.release_room();
-        if let Some(batch) = &batch {
+        if let Some(batch) = &mut batch {
             turn.publish(&inner, batch);
-        }
-        if turn.is_spent {
-            cx.poll_events();
+            batch.is_poll_due = turn.is_spent;
         }
         turn.pass_on(&inner, batch, cx);
     }
 
     /// Finishes the batch if all its requests are done, else lets a task go on. Shards that are to
-    /// be visited are visited before.
+    /// be visited are visited before. The caller may still hold shards.
     pub(super) fn go_on(mut self: Box<Self>, cx: &mut Context) {
-        if std::mem::take(&mut self.is_visit_due) {
+        if std::mem::take(&mut self.is_poll_due) {
+            let inner = self.inner.clone();
+            inner.poll_events_before(move |cx| self.go_on(cx), cx);
+        } else if std::mem::take(&mut self.is_visit_due) {
             let inner = self.inner.clone();
             inner.visit_shards(&*inner.runtime, move |cx| self.go_on(cx));
         } else if !self.is_done() {

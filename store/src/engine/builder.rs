@@ -257,6 +257,8 @@ impl Builder {
             blocked: Blocked::default(),
             clock: self.clock,
             on_effects: self.on_effects,
+            #[cfg(test)]
+            on_poll: OnceLock::new(),
             seed,
             turn_time: (!rt.is_simulated()).then_some(LONGEST_TURN),
             cycles: Cycles::default(),

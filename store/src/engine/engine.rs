@@ -21,6 +21,9 @@ use xtasking::{Context, Object, Priority, Runtime, RuntimeHandle, Shared};
 
 /// Follows the effects of commands, unit by unit.
 pub(super) type EffectsHook = Box<dyn Fn(&Effects) + Send + Sync>;
+/// Follows where events are looked for.
+#[cfg(test)]
+pub(super) type PollHook = Box<dyn Fn(&Inner, &mut Context) + Send + Sync>;
 /// Returns the time in ms since 1970.
 pub(super) type Clock = Box<dyn Fn() -> u64 + Send + Sync>;
 
@@ -82,6 +85,9 @@ pub(super) struct Inner {
     pub(super) blocked: Blocked,
     pub(super) clock: Clock,
     pub(super) on_effects: Option<EffectsHook>,
+    /// Is called where events are looked for.
+    #[cfg(test)]
+    pub(super) on_poll: std::sync::OnceLock<PollHook>,
     pub(super) seed: u64,
     /// After which time a session lets others have their turn; `None` in a simulation.
     pub(super) turn_time: Option<Duration>,

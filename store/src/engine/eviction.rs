@@ -104,6 +104,7 @@ impl Engine {
             clients: server.clients.len(),
             log_backlog: server.log.get().map_or(0, |log| log.backlog()),
             is_saving: server.persistence.status().begun_at.is_some(),
+            unwritten: inner.versions.unwritten(),
         });
         if server.memory.room() < 0 && server.settings.eviction_order().is_some() && !self.inner.is_paused() {
             inner.begin_to_evict(spawner);
@@ -127,9 +128,15 @@ impl Inner {
         is_count_due
     }
 
-    /// Adds to the bytes of the keys what a task has changed.
+    /// Adds to the bytes of the keys what a task has changed, and to those of the tables that a
+    /// snapshot still has to have. The task holds its shards.
     #[inline]
     pub(super) fn count_growth(&self, worker: usize, keys: &mut Keys<'_>) -> i64 {
+        if let Some((count, bytes)) = keys.take_retired()
+            && !planted!("retired-table-uncounted")
+        {
+            self.server.memory.add_retired(count, bytes);
+        }
         if !keys.version_word().is_counted() {
             return 0;
         }

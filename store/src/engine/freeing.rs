@@ -39,7 +39,7 @@ impl Freeing {
             let is_done = self.free_part();
             // Requests that have come meanwhile do not wait for the next part, nor for those of
             // other tasks.
-            cx.poll_events();
+            self.inner.poll_events(cx);
             if !is_done {
                 self.spawn(cx);
             }

@@ -26,6 +26,7 @@
 //! | `sweep` | which shards may have a key to evict |
 //! | `room` | which commands are refused when none can go |
 //! | `round` | goes from shard to shard when settings have changed |
+//! | `polling` | looks for events when shards were left |
 //! | `freeing` | frees what was removed and is large |
 //! | `snapshot` | takes snapshots |
 //! | `client` | [`Client`]: a session for threads that wait for replies |
@@ -60,8 +61,11 @@ mod import;
 mod load;
 mod parcel;
 mod part;
+#[cfg(test)]
+mod part_tests;
 mod pausing;
 mod plan;
+mod polling;
 mod replay;
 mod room;
 mod round;

@@ -120,6 +120,9 @@ fn add_shards(layout: &Layout, session: &Session, command: &Command, args: Args<
                 return;
             }
             for index in 0..transaction.requests.len() {
+                if transaction.refusal_of(index).is_some() && !planted!("refused-queued-takes-shards") {
+                    continue;
+                }
                 let args = transaction.requests.args(index);
                 if let Ok(command) = resolve(args) {
                     add_shards(layout, session, command, args, shards);

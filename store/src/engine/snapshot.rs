@@ -11,7 +11,7 @@ use super::Engine;
 use super::batch::Batch;
 use super::engine::Inner;
 use crate::command::{Command, CommandError, Flags, SnapshotRequest, resolve};
-use crate::keyspace::{Garbage, HeldShards, Keys, Shard, Waiting};
+use crate::keyspace::{Entry, Garbage, HeldShards, Keys, SavedPart, Shard, Waiting};
 use crate::rdb::put_record;
 use crate::server::{SaveResult, Server, Setting, SnapshotKind, Unblock};
 use crate::session::Session;
@@ -225,6 +225,7 @@ impl Inner {
             keys.begin(0, inner.now());
             let reloaded = keys.reload(inner.server.databases, &inner.server.settings.value_limits());
             inner.count_growth(cx.worker(), &mut keys);
+            inner.free_later(keys.take_garbage(), cx);
             inner.end_wait(&*inner.runtime, waits, Unblock::Saved(reloaded.is_ok()));
         });
     }
@@ -328,6 +329,9 @@ impl Visit {
         } else {
             self.save(shard, &mut garbage)
         };
+        // The snapshot lets these tables go.
+        let released: i64 = garbage.iter().map(Garbage::bytes).sum();
+        self.inner.server.memory.add_retired(-(garbage.len() as i64), -released);
         self.inner.free_later(garbage, cx);
         // Relaxed: only the number has to be another one.
         let next = if is_done { self.next_shard.fetch_add(1, Ordering::Relaxed) } else { number };
@@ -346,22 +350,36 @@ impl Visit {
             });
         } else {
             // Requests that have come meanwhile do not wait for the next part.
-            cx.poll_events();
-            self.spawn(cx, next, urgent);
+            let inner = self.inner.clone();
+            inner.poll_events_before(move |cx| self.spawn(cx, next, urgent), cx);
         }
     }
 
     /// Saves a part of a shard. Returns true if that was the last one.
     fn save(&self, shard: &mut Shard, garbage: &mut Vec<Garbage>) -> bool {
         let (mut bytes, mut database, mut saved) = (Vec::with_capacity(ROOM_OF_TASK), 0, 0);
-        let is_done = shard.visit_unsaved(self.version, garbage, |origin, entries| {
+        let is_done = shard.visit_unsaved(self.version, &self.inner.layout, garbage, |origin, part| {
             if origin != database {
                 self.output.send(database, std::mem::take(&mut bytes));
                 database = origin;
             }
-            let before = bytes.len();
-            entries.for_each(|entry| put_record(&mut bytes, entry.key(), entry.value(), entry.expires_at()));
-            saved += bytes.len() - before;
+            saved += match part {
+                SavedPart::Entries(entries) => {
+                    let (before, put) = (bytes.len(), |entry: &Entry| {
+                        put_record(&mut bytes, entry.key(), entry.value(), entry.expires_at());
+                    });
+                    entries.for_each(put);
+                    bytes.len() - before
+                }
+                SavedPart::Begun(part) => {
+                    self.output.note_begun(part);
+                    part
+                }
+                SavedPart::Record { chunks, last, begun } => {
+                    self.output.send_all(database, chunks, begun);
+                    last
+                }
+            };
             saved < BYTES_OF_TASK
         });
         self.output.send(database, bytes);

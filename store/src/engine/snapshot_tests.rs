@@ -23,10 +23,10 @@ const SESSIONS: u64 = 4;
 const PAIRS: u64 = 20;
 
 /// A folder that is removed in the end.
-struct Folder(PathBuf);
+pub(super) struct Folder(pub(super) PathBuf);
 
 impl Folder {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path =
@@ -44,7 +44,7 @@ impl Drop for Folder {
     }
 }
 
-fn run(client: &mut Client, line: &str) -> String {
+pub(super) fn run(client: &mut Client, line: &str) -> String {
     String::from_utf8(client.run(line.split(' ')).unwrap()).unwrap()
 }
 
@@ -213,7 +213,7 @@ fn settled(rt: &Runtime, output: &SnapshotOutput) -> usize {
 }
 
 /// Makes an engine with large values, 120 in each shard or so.
-fn large(rt: &Runtime, bytes: usize) -> Engine {
+pub(super) fn large(rt: &Runtime, bytes: usize) -> Engine {
     let engine = Engine::builder().shards(16).databases(1).seed(3).build(rt);
     let mut client = engine.client();
     let value = vec![b'x'; bytes];

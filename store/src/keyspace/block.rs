@@ -16,7 +16,7 @@
 //! the owner and the shared key are gone, so an order never reads freed memory.
 
 use super::shape::{Content, Form, Header, Shape};
-use crate::value::Value;
+use crate::value::{LARGE_BYTES, Value};
 use std::alloc::{alloc, dealloc, handle_alloc_error};
 use std::mem::{self, ManuallyDrop};
 use std::num::NonZero;
@@ -223,8 +223,9 @@ impl Block {
         unsafe { dealloc(self.start().as_ptr(), layout) };
     }
 
-    /// Replaces the content. What has the same size is replaced in place.
-    pub(super) fn replace(&mut self, content: Content<'_, Value>) {
+    /// Replaces the content. What has the same size is replaced in place; else the content gets
+    /// another block, and the old one is returned.
+    pub(super) fn replace(&mut self, content: Content<'_, Value>) -> Option<Self> {
         let shape = self.shape();
         let new = Shape::new(self.key(), &content, shape.form.has(Form::EXPIRES));
         if new.form == shape.form && new.len == shape.len {
@@ -238,12 +239,12 @@ impl Block {
                 },
                 Content::Value(value) => *self.value_mut().expect("a block of this form has one") = value,
             }
-            return;
+            return None;
         }
         // Relaxed: nothing else accesses a block that is borrowed mutably.
         let accessed = self.accessed().load(Ordering::Relaxed);
         let block = Self::new(self.key(), content, self.expires_at(), accessed);
-        self.take_place_of(block);
+        Some(self.take_place_of(block))
     }
 
     #[inline]
@@ -253,19 +254,21 @@ impl Block {
         expires.then(|| unsafe { self.start().add(Shape::EXPIRY).cast().read() })
     }
 
-    pub(super) fn set_expires_at(&mut self, expires_at: Option<u64>) {
+    /// Sets or removes the expiry. If that needs another block, returns the old one.
+    pub(super) fn set_expires_at(&mut self, expires_at: Option<u64>) -> Option<Self> {
         match expires_at {
             Some(expires_at) if self.header().form().has(Form::EXPIRES) => {
                 // SAFETY: a block of this form has its expiry there; its owner is borrowed for it.
                 unsafe { self.start().add(Shape::EXPIRY).cast().write(expires_at) };
+                None
             }
-            None if !self.header().form().has(Form::EXPIRES) => {}
-            _ => self.rebuild(expires_at),
+            None if !self.header().form().has(Form::EXPIRES) => None,
+            _ => Some(self.rebuild(expires_at)),
         }
     }
 
-    /// Moves everything to a block with, or without, an expiry.
-    fn rebuild(&mut self, expires_at: Option<u64>) {
+    /// Moves everything to a block with, or without, an expiry. Returns the old one.
+    fn rebuild(&mut self, expires_at: Option<u64>) -> Self {
         // Relaxed: as in `replace`.
         let accessed = self.accessed().load(Ordering::Relaxed);
         let block = match self.content() {
@@ -278,13 +281,20 @@ impl Block {
                 Self::new(self.key(), Content::Value(value), expires_at, accessed)
             }
         };
-        self.take_place_of(block);
+        self.take_place_of(block)
     }
 
-    /// Becomes another block, with the same tag.
-    fn take_place_of(&mut self, mut block: Self) {
+    /// Becomes another block, with the same tag. Returns what it was.
+    fn take_place_of(&mut self, mut block: Self) -> Self {
         block.set_tag(self.tag());
-        *self = block;
+        mem::replace(self, block)
+    }
+
+    /// Returns true if the block itself takes long to free: its key and bytes are many.
+    #[inline]
+    pub(super) fn is_large(&self) -> bool {
+        // Most blocks have no long parts, which their header says.
+        self.header().form().has(Form::LONG) && self.size() > LARGE_BYTES
     }
 
     /// Returns the lines of a small block.

@@ -3,7 +3,7 @@
 use super::AccessClock;
 use super::block::{Block, SharedKey};
 use super::shape::Content;
-use crate::value::{StringRef, StringValue, Value, ValueRef};
+use crate::value::{StringRef, StringValue, Value, ValueRef, pieces_of_bytes};
 use std::mem;
 use std::num::NonZero;
 use std::sync::atomic::Ordering;
@@ -43,36 +43,56 @@ impl Entry {
         }
     }
 
-    /// Returns the value, to be changed in place.
-    pub(super) fn value_mut(&mut self) -> &mut Value {
-        let own = match self.0.content() {
-            Content::Integer(number) => Some(StringValue::Integer(number)),
-            Content::Bytes(bytes) => Some(StringValue::fixed(bytes)),
-            Content::Value(_) => None,
+    /// Makes the value one that can be changed in place. Returns the block before if it takes long
+    /// to free.
+    pub(super) fn make_changeable(&mut self) -> Option<Self> {
+        let string = match self.0.content() {
+            Content::Integer(number) => StringValue::Integer(number),
+            Content::Bytes(bytes) => StringValue::fixed(bytes),
+            Content::Value(_) => return None,
         };
-        if let Some(string) = own {
-            self.0.replace(Content::Value(Value::String(string)));
-        }
-        self.0.value_mut().expect("it was made so above")
+        large(self.0.replace(Content::Value(Value::String(string))))
     }
 
-    /// Replaces the value.
-    pub(super) fn set_value(&mut self, value: Value) {
-        with_content(value, |content| self.0.replace(content));
+    /// Returns the value, to be changed in place.
+    ///
+    /// # Panics
+    ///
+    /// If it was not [made changeable](Self::make_changeable).
+    pub(super) fn value_mut(&mut self) -> &mut Value {
+        self.0.value_mut().expect("it was made changeable")
     }
 
-    /// Replaces the value by a string: the text of an integer becomes one.
-    pub(super) fn set_text(&mut self, text: &[u8]) {
-        self.0.replace(content_of(text));
+    /// Replaces the value. Returns the block before if it takes long to free.
+    pub(super) fn set_value(&mut self, value: Value) -> Option<Self> {
+        large(with_content(value, |content| self.0.replace(content)))
     }
 
-    /// Returns the value, without the key.
-    pub(super) fn into_value(self) -> Value {
-        self.0.into_value().unwrap_or_else(|block| match block.content() {
+    /// Replaces the value by a string: the text of an integer becomes one. Returns the block before
+    /// if it takes long to free.
+    pub(super) fn set_text(&mut self, text: &[u8]) -> Option<Self> {
+        large(self.0.replace(content_of(text)))
+    }
+
+    /// Returns the value, without the key, and the block if that is left and takes long to free.
+    pub(super) fn into_value(self) -> (Value, Option<Self>) {
+        let block = match self.0.into_value() {
+            Ok(value) => return (value, None),
+            Err(block) => block,
+        };
+        let value = match block.content() {
             Content::Integer(number) => Value::String(StringValue::Integer(number)),
             Content::Bytes(bytes) => Value::String(StringValue::fixed(bytes)),
             Content::Value(value) => value.clone(),
-        })
+        };
+        (value, large(Some(block)))
+    }
+
+    /// Returns true if the entry takes long to free.
+    #[inline]
+    pub(super) fn is_large(&self) -> bool {
+        let has_large_value = || matches!(self.0.content(), Content::Value(value) if value.is_large());
+        self.0.is_large() || self.0.has_value() && has_large_value()
     }
 
     /// Takes the value out if it takes long to free. The entry is to be removed, or to get another
@@ -93,9 +113,9 @@ impl Entry {
 
     /// Frees the entry: first the entry itself, then a large value in pieces.
     pub(super) fn into_pieces(mut self) -> impl Iterator<Item = ()> + Send {
-        let value = self.take_large();
+        let (value, size) = (self.take_large(), self.0.size());
         drop(self);
-        std::iter::once(()).chain(value.into_iter().flat_map(Value::into_pieces))
+        pieces_of_bytes(size).chain(value.into_iter().flat_map(Value::into_pieces))
     }
 
     /// Returns when the entry expires, in ms since 1970.
@@ -104,8 +124,9 @@ impl Entry {
         self.0.expires_at()
     }
 
-    pub(super) fn set_expires_at(&mut self, expires_at: Option<u64>) {
-        self.0.set_expires_at(expires_at);
+    /// Sets or removes the expiry. Returns the block before if it takes long to free.
+    pub(super) fn set_expires_at(&mut self, expires_at: Option<u64>) -> Option<Self> {
+        large(self.0.set_expires_at(expires_at))
     }
 
     /// Returns true if the entry has expired, and only has not been removed yet.
@@ -174,6 +195,12 @@ impl Entry {
     pub(super) fn set_tag(&mut self, tag: u16) {
         self.0.set_tag(tag);
     }
+}
+
+/// Returns a block that was replaced if it takes long to free; else frees it.
+#[inline]
+fn large(replaced: Option<Block>) -> Option<Entry> {
+    replaced.map(Entry).filter(|entry| entry.is_large() && !planted!("replaced-text-freed-in-hold"))
 }
 
 /// Passes on the content of the block of a value.

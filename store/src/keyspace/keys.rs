@@ -50,8 +50,10 @@ pub struct Keys<'v> {
     pub(super) growth: i64,
     /// What is being changed in a counted shard.
     pub(super) changing: Option<Changing>,
-    /// Large values and tables that were removed.
+    /// Large entries, values and tables that were removed.
     pub(super) garbage: Vec<Garbage>,
+    /// The number and the bytes of removed tables that a snapshot still has to have.
+    pub(super) retired: Option<(i64, i64)>,
     /// A key that was hashed before.
     hashed: Hashed,
 }
@@ -95,6 +97,7 @@ impl<'v> Keys<'v> {
             growth: 0,
             changing: None,
             garbage: Vec::new(),
+            retired: None,
             hashed: Hashed::default(),
         }
     }
@@ -176,11 +179,20 @@ impl<'v> Keys<'v> {
     /// has to have of its segment is saved first.
     #[inline]
     pub(super) fn table_mut(&mut self, hash: u64, at: usize) -> &mut Table {
+        self.table_and_garbage(hash, at).0
+    }
+
+    /// Returns the same table, and where to leave what takes long to free.
+    #[inline]
+    pub(super) fn table_and_garbage(&mut self, hash: u64, at: usize) -> (&mut Table, &mut Vec<Garbage>) {
         let database = self.database;
         if !self.held[at].databases[database].table.is_of(hash, self.version.version()) {
             self.save_segment(hash, at);
         }
-        &mut self.held[at].databases[database].table
+        if !self.held[at].saves.is_empty() {
+            self.finish_save(hash, at);
+        }
+        (&mut self.held[at].databases[database].table, &mut self.garbage)
     }
 
     /// Returns true if the task holds the key's shard and may write it.
@@ -244,38 +256,13 @@ impl<'v> Keys<'v> {
         self.peek(key).is_some()
     }
 
-    /// Finds the value of a key to change it in place. The caller reports the change by
-    /// [`Call::changed`](crate::command::Call::changed).
-    pub fn get_mut(&mut self, key: &[u8]) -> Option<&mut Value> {
-        let (hash, at) = self.locate(key);
-        let (clock, now) = (self.clock(), self.now);
-        self.remove_expired(hash, at, key);
-        self.begin_change(hash, at, key);
-        let entry = self.table_mut(hash, at).find_changeable(hash, key)?;
-        entry.touch(clock, now);
-        Some(entry.value_mut())
-    }
-
-    /// Returns the value of a key to change it in place; makes it first if there is no such key.
-    pub fn get_or_insert_with(&mut self, key: &[u8], make: impl FnOnce() -> Value) -> &mut Value {
-        let (hash, at) = self.locate(key);
-        let (clock, now) = (self.clock(), self.now);
-        self.remove_expired(hash, at, key);
-        // Looked up twice, as a borrow that is returned on one branch only is not accepted yet.
-        if self.table_mut(hash, at).find(hash, key).is_none() {
-            self.insert(hash, at, Entry::new(key, make(), None, clock.first(now)));
-        }
-        self.begin_change(hash, at, key);
-        let entry = self.table_mut(hash, at).find_changeable(hash, key).expect("it is there or was inserted");
-        entry.touch(clock, now);
-        entry.value_mut()
-    }
-
     /// Removes a key. Returns its value, or `None` if there was no such key.
     pub fn remove(&mut self, key: &[u8]) -> Option<Value> {
         let (hash, at) = self.locate(key);
         self.remove_expired(hash, at, key);
-        self.remove_entry(hash, at, key).map(Entry::into_value)
+        let (value, block) = self.remove_entry(hash, at, key)?.into_value();
+        self.garbage.extend(block.map(Garbage::Entry));
+        Some(value)
     }
 
     /// Removes a key with its value. Returns false if there was no such key.
@@ -302,7 +289,8 @@ impl<'v> Keys<'v> {
         let (hash, at) = self.locate(key);
         self.remove_expired(hash, at, key);
         self.begin_change(hash, at, key);
-        self.table_mut(hash, at).set_expiry(hash, key, expires_at)
+        let (table, garbage) = self.table_and_garbage(hash, at);
+        table.set_expiry(hash, key, expires_at, garbage)
     }
 
     /// Notes a change of a key for the sessions that watch it, wait for it or track it.
@@ -317,7 +305,7 @@ impl<'v> Keys<'v> {
 
     /// Removes the key if it has expired, and the shard is held for writing.
     #[inline]
-    fn remove_expired(&mut self, hash: u64, at: usize, key: &[u8]) {
+    pub(super) fn remove_expired(&mut self, hash: u64, at: usize, key: &[u8]) {
         let (database, now) = (self.database, self.expiry_now);
         let table = &self.held[at].databases[database].table;
         if table.expiring() == 0

@@ -6,6 +6,7 @@
 //! | `block` | its memory |
 //! | `shape` | which parts that has |
 //! | `table` | the entries of one database in one shard |
+//! | `sampling` | those that are chosen at random |
 //! | `bucket` | those of a part of it |
 //! | `order` | [`KeyCut`], and the order of the keys of a table, if it has one |
 //! | `leaf` | a part of it |
@@ -17,6 +18,7 @@
 //! | `held` | the shards that a task holds |
 //! | `versions` | `Versions`: what tasks read so that a snapshot is of one moment |
 //! | `saving` | what a snapshot takes of a shard, and what a file brings besides values |
+//! | `large_saves` | large values that it takes in parts |
 //! | `ranges` | the keys between two others |
 //! | `whole` | scans, counts and removal of all keys of a database |
 //! | `access` | `AccessClock`: what is noted of accesses |
@@ -39,6 +41,7 @@ mod garbage;
 mod guests;
 mod held;
 mod keys;
+mod large_saves;
 mod layout;
 mod leaf;
 mod lookups;
@@ -47,6 +50,7 @@ mod order;
 mod ordering;
 mod put;
 mod ranges;
+mod sampling;
 mod saving;
 mod shape;
 mod shard;
@@ -65,6 +69,7 @@ pub(crate) use eviction::{Candidate, CandidatePool, EvictionOrder};
 pub(crate) use garbage::Garbage;
 pub(crate) use held::{Held, HeldShards};
 pub use keys::Keys;
+pub(crate) use large_saves::SavedPart;
 pub use layout::Layout;
 pub(crate) use lookups::LookupUse;
 pub(crate) use marks::Mark;

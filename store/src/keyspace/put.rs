@@ -1,4 +1,4 @@
-//! Keys get values.
+//! Keys get values, and values are changed.
 
 use super::keys::Expired;
 use super::{Entry, Garbage, Keys};
@@ -40,19 +40,22 @@ impl Keys<'_> {
         &mut self,
         key: &[u8],
         expires_at: Option<u64>,
-        set: impl FnOnce(&mut Entry),
+        set: impl FnOnce(&mut Entry) -> Option<Entry>,
         make: impl FnOnce() -> Entry,
     ) {
         let (hash, at) = self.locate(key);
         let (database, now, clock) = (self.database(), self.now(), self.clock());
         let expiry_now = self.expiry_now();
         self.begin_change(hash, at, key);
-        let table = self.table_mut(hash, at);
-        let mut replaced = None;
+        let (table, garbage) = self.table_and_garbage(hash, at);
         let changed = table.change(hash, key, |entry| {
-            replaced = entry.take_large();
+            if let Some(value) = entry.take_large() {
+                leave(garbage, Garbage::Value(value));
+            }
             let had_expired = entry.is_expired(expiry_now) && !planted!("overwritten-expiry-untold");
-            set(entry);
+            if let Some(block) = set(entry) {
+                leave(garbage, Garbage::Entry(block));
+            }
             entry.touch(clock, now);
             (had_expired, entry.expires_at() != expires_at)
         });
@@ -61,10 +64,7 @@ impl Keys<'_> {
             return;
         };
         if has_new_expiry {
-            table.set_expiry(hash, key, expires_at);
-        }
-        if let Some(replaced) = replaced {
-            self.leave_replaced(replaced);
+            table.set_expiry(hash, key, expires_at, garbage);
         }
         if had_expired {
             self.note_insertion(key);
@@ -72,9 +72,33 @@ impl Keys<'_> {
         }
     }
 
-    #[cold]
-    fn leave_replaced(&mut self, value: Value) {
-        self.garbage.push(Garbage::Value(value));
+    /// Finds the value of a key to change it in place. The caller reports the change by
+    /// [`Call::changed`](crate::command::Call::changed).
+    pub fn get_mut(&mut self, key: &[u8]) -> Option<&mut Value> {
+        let (hash, at) = self.locate(key);
+        let (clock, now) = (self.clock(), self.now());
+        self.remove_expired(hash, at, key);
+        self.begin_change(hash, at, key);
+        let (table, garbage) = self.table_and_garbage(hash, at);
+        let entry = table.find_changeable(hash, key, garbage)?;
+        entry.touch(clock, now);
+        Some(entry.value_mut())
+    }
+
+    /// Returns the value of a key to change it in place; makes it first if there is no such key.
+    pub fn get_or_insert_with(&mut self, key: &[u8], make: impl FnOnce() -> Value) -> &mut Value {
+        let (hash, at) = self.locate(key);
+        let (clock, now) = (self.clock(), self.now());
+        self.remove_expired(hash, at, key);
+        // Looked up twice, as a borrow that is returned on one branch only is not accepted yet.
+        if self.table_mut(hash, at).find(hash, key).is_none() {
+            self.insert(hash, at, Entry::new(key, make(), None, clock.first(now)));
+        }
+        self.begin_change(hash, at, key);
+        let (table, garbage) = self.table_and_garbage(hash, at);
+        let entry = table.find_changeable(hash, key, garbage).expect("it is there or was inserted");
+        entry.touch(clock, now);
+        entry.value_mut()
     }
 
     /// Inserts a key with its value, and when it expires. Returns false if there is one already.
@@ -122,4 +146,10 @@ impl Keys<'_> {
         let expires_at = self.expires_at(key);
         self.put_until(key, value, expires_at);
     }
+}
+
+/// Leaves something to be freed when the shards are left.
+#[cold]
+fn leave(garbage: &mut Vec<Garbage>, large: Garbage) {
+    garbage.push(large);
 }

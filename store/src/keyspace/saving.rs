@@ -1,6 +1,7 @@
 //! What a snapshot takes of a shard, and what a file brings besides values.
 
-use super::{Entry, Garbage, Keys, Shard, Table};
+use super::large_saves::{self, LargeSave, SavedPart, SegmentPlace, set_aside, table_of};
+use super::{Entry, Garbage, Keys, Layout, Shard, Table};
 use crate::rdb::{self, RdbError};
 use crate::value::CompactLimits;
 
@@ -12,11 +13,24 @@ pub(super) struct RetiredTable {
     table: Table,
     /// Its bytes; 0 if they were not counted.
     bytes: i64,
+    /// Its values that are being saved in parts.
+    saves: Vec<LargeSave>,
 }
 
 impl RetiredTable {
-    pub(super) fn new(version: u32, database: usize, table: Table, bytes: i64) -> Self {
-        Self { version, database, table, bytes }
+    pub(super) fn new(
+        version: u32,
+        database: usize,
+        table: Table,
+        bytes: i64,
+        saves: Vec<LargeSave>,
+    ) -> Self {
+        Self { version, database, table, bytes, saves }
+    }
+
+    /// Returns how many bytes it takes: as many as when it is garbage.
+    pub(super) fn bytes(&self) -> i64 {
+        Garbage::bytes_of_table(&self.table, self.bytes)
     }
 
     /// Returns what is to be freed.
@@ -27,39 +41,63 @@ impl RetiredTable {
 
 impl Shard {
     /// Passes what the snapshot of this version still has to have to `visit`, segment by segment
-    /// with their databases, until it returns false. Returns true if that was all. Tables that were
-    /// removed and are not needed any more are added to the garbage.
+    /// with their databases, and large values in parts, until it returns false. Returns true if
+    /// that was all. Tables that were removed and are not needed any more are added to the garbage.
     pub(crate) fn visit_unsaved(
         &mut self,
         version: u32,
+        layout: &Layout,
         garbage: &mut Vec<Garbage>,
-        mut visit: impl FnMut(usize, &mut dyn Iterator<Item = &Entry>) -> bool,
+        mut visit: impl FnMut(usize, SavedPart<'_, '_>) -> bool,
     ) -> bool {
-        for (number, database) in self.databases.iter_mut().enumerate() {
-            let origin = database.table.origin(version, number);
-            while let Some(mut entries) = database.table.next_unsaved(version) {
-                if !visit(origin, &mut entries) {
+        let Self { databases, retired, saves, .. } = self;
+        if !large_saves::go_on(saves, version, table_of(databases), &mut visit) {
+            return false;
+        }
+        for database in 0..databases.len() {
+            let origin = databases[database].table.origin(version, database);
+            let place = SegmentPlace { layout, version, origin, database };
+            while let Some(goes_on) = visit_segment(&mut databases[database].table, place, saves, &mut visit)
+            {
+                if !goes_on || !large_saves::go_on(saves, version, table_of(databases), &mut visit) {
                     return false;
                 }
             }
         }
-        while let Some(retired) = self.retired.last_mut() {
+        while let Some(RetiredTable { version: own, database, table, saves, .. }) = retired.last_mut() {
             // One of another version was left by a snapshot that has failed.
-            let is_wanted = retired.version == version;
-            while let Some(mut entries) = retired.table.next_unsaved(version).filter(|_| is_wanted) {
-                if !visit(retired.database, &mut entries) {
+            let is_wanted = *own == version;
+            let (origin, database) = (*database, usize::MAX);
+            let place = SegmentPlace { layout, version, origin, database };
+            let mut goes_on = Some(true).filter(|_| is_wanted);
+            while let Some(is_asked) = goes_on {
+                if !is_asked || !large_saves::go_on(saves, version, |_| &*table, &mut visit) {
                     return false;
                 }
+                goes_on = visit_segment(table, place, saves, &mut visit);
             }
-            garbage.extend(self.retired.pop().and_then(RetiredTable::into_garbage));
+            garbage.extend(retired.pop().and_then(RetiredTable::into_garbage));
         }
         true
     }
 
     /// Takes the removed tables, as the snapshot has failed.
     pub(crate) fn take_retired(&mut self) -> Vec<Garbage> {
+        self.saves.clear();
         self.retired.drain(..).filter_map(RetiredTable::into_garbage).collect()
     }
+}
+
+/// Passes the next segment of a table to `visit`, but for its large values. Returns what that has
+/// returned; `None` if there is no segment that is not saved.
+fn visit_segment(
+    table: &mut Table,
+    place: SegmentPlace<'_>,
+    saves: &mut Vec<LargeSave>,
+    visit: &mut impl FnMut(usize, SavedPart<'_, '_>) -> bool,
+) -> Option<bool> {
+    let entries = table.next_unsaved(place.version)?;
+    Some(visit(place.origin, SavedPart::Entries(&mut set_aside(entries, place, saves))))
 }
 
 impl Keys<'_> {
@@ -110,11 +148,14 @@ impl Keys<'_> {
     #[cold]
     pub(super) fn save_segment(&mut self, hash: u64, at: usize) {
         let (database, word, versions) = (self.database(), self.version_word(), self.versions());
-        let table = &mut self.held_mut()[at].databases[database].table;
-        let origin = table.origin(word.version(), database);
-        let entries = table.advance(hash, word.version());
+        let (layout, version) = (self.layout(), word.version());
+        let Shard { databases, saves, .. } = &mut *self.held_mut()[at];
+        let table = &mut databases[database].table;
+        let origin = table.origin(version, database);
+        let entries = table.advance(hash, version);
         if let Some(entries) = entries.filter(|_| word.is_saving() && !planted!("changed-before-saved")) {
-            versions.save(origin, entries);
+            let place = SegmentPlace { layout, version, origin, database };
+            versions.save(origin, set_aside(entries, place, saves));
         }
     }
 }

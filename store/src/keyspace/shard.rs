@@ -1,5 +1,6 @@
 //! A shard: one object of the runtime.
 
+use super::large_saves::LargeSave;
 use super::saving::RetiredTable;
 use super::{AccessClock, Entry, Mark, Table};
 use std::collections::{BTreeMap, HashMap};
@@ -11,6 +12,8 @@ pub struct Shard {
     pub(super) databases: Box<[Database]>,
     /// Tables that were removed before a snapshot has taken what they had.
     pub(super) retired: Vec<RetiredTable>,
+    /// Large values that a snapshot has in part.
+    pub(super) saves: Vec<LargeSave>,
     /// The last unit in the log that may have changed it.
     pub(super) mark: Mark,
     /// True once it is counted how much memory its keys take.
@@ -71,7 +74,7 @@ impl Shard {
     /// Makes an empty shard for this many databases.
     pub fn new(databases: usize) -> Self {
         let databases = (0..databases).map(|_| Database::default()).collect();
-        Self { databases, retired: Vec::new(), mark: Mark::default(), is_counted: false }
+        Self { databases, retired: Vec::new(), saves: Vec::new(), mark: Mark::default(), is_counted: false }
     }
 
     /// Finds the entry of a key to read it, and notes the access.

@@ -5,9 +5,9 @@
 //! *order* of an entry; a scan follows it, and the order does not change when the table grows. A
 //! segment grows by small steps before it is split, so that little of its memory is free.
 
-use super::Entry;
 use super::bucket::Buckets;
 use super::order::{BYTES_PER_KEY, KeyOrder};
+use super::{Entry, Garbage};
 use std::num::NonZero;
 use xtasking::task::Lines;
 
@@ -121,16 +121,22 @@ impl Table {
         Some(changed)
     }
 
-    /// Finds the entry of a key, whose value is to be changed in place.
+    /// Finds the entry of a key, whose value is to be changed in place. If it gets another block
+    /// for that, and the old one takes long to free, that is added to the garbage.
     #[inline]
-    pub(crate) fn find_changeable(&mut self, hash: u64, key: &[u8]) -> Option<&mut Entry> {
+    pub(crate) fn find_changeable(
+        &mut self,
+        hash: u64,
+        key: &[u8],
+        garbage: &mut Vec<Garbage>,
+    ) -> Option<&mut Entry> {
         let (order, entry) = self.find_with_order(hash, key)?;
-        if order.is_some() {
-            let block = entry.address();
-            // This block stays from then on.
-            entry.value_mut();
-            renew_in_order(order, entry, block);
+        let block = entry.address();
+        // This block stays from then on.
+        if let Some(replaced) = entry.make_changeable() {
+            garbage.push(Garbage::Entry(replaced));
         }
+        renew_in_order(order, entry, block);
         Some(entry)
     }
 
@@ -188,14 +194,21 @@ impl Table {
         self.segment(hash).map(|segment| segment.entries.lines_of_entry(tag(hash))).unwrap_or_default()
     }
 
-    /// Sets or removes the expiry of an entry. Returns false if there is none of this key.
-    pub(crate) fn set_expiry(&mut self, hash: u64, key: &[u8], expires_at: Option<u64>) -> bool {
+    /// Sets or removes the expiry of an entry. Returns false if there is none of this key. A block
+    /// that takes long to free is added to the garbage.
+    pub(crate) fn set_expiry(
+        &mut self,
+        hash: u64,
+        key: &[u8],
+        expires_at: Option<u64>,
+        garbage: &mut Vec<Garbage>,
+    ) -> bool {
         let Some(&at) = self.directory.get(prefix(order(hash), self.depth)) else { return false };
         let segment = &mut self.segments[at as usize];
         let place = segment.entries.find(tag(hash), key);
         let Some(entry) = place.and_then(|place| segment.entries.at_mut(place)) else { return false };
         let (had_one, block) = (entry.expires_at().is_some(), entry.address());
-        entry.set_expires_at(expires_at);
+        garbage.extend(entry.set_expires_at(expires_at).map(Garbage::Entry));
         renew_in_order(self.order.as_deref_mut(), entry, block);
         let has_one = expires_at.is_some();
         segment.expiring = segment.expiring - u32::from(had_one) + u32::from(has_one);
@@ -371,28 +384,5 @@ impl Table {
                 return Some(from);
             }
         }
-    }
-
-    /// Iterates over all entries, from a random place on and round to it. Neighbours have nothing
-    /// to do with each other, as their hashes decide where they are. If only those that expire are
-    /// wanted, segments without any are skipped.
-    pub(crate) fn iter_from(&self, random: u64, only_expiring: bool) -> impl Iterator<Item = &Entry> {
-        let segments = self.segments.len();
-        let first = (random as usize).checked_rem(segments).unwrap_or(0);
-        let around = (first..segments).chain(0..first).map(|at| &self.segments[at]);
-        let wanted = around.filter(move |segment| !only_expiring || segment.expiring > 0);
-        wanted.flat_map(move |segment| segment.entries.iter_from((random >> 32) as usize))
-    }
-
-    /// Returns an entry chosen by a random number, each about as likely as the others.
-    pub(crate) fn random(&self, random: u64) -> Option<&Entry> {
-        if self.len == 0 {
-            return None;
-        }
-        // A segment by its share of the orders; the next one that is not empty.
-        let first = (random as usize) % self.segments.len();
-        let around = (first..self.segments.len()).chain(0..first);
-        let segment = around.map(|at| &self.segments[at]).find(|segment| segment.entries.len() > 0)?;
-        segment.entries.iter().nth((random >> 32) as usize % segment.entries.len())
     }
 }

@@ -48,14 +48,14 @@ fn the_few_entries_that_expire_are_found() {
     };
     assert_eq!(table.iter_from(1, true).count(), 0);
     for number in [17, 4711] {
-        assert!(table.set_expiry(layout.hash(&key(number)), &key(number), Some(1)));
+        assert!(table.set_expiry(layout.hash(&key(number)), &key(number), Some(1), &mut Vec::new()));
     }
     // Segments are split meanwhile.
     (5000..20_000).for_each(|number| insert(&mut table, &layout, number));
     for random in (0..200).map(|number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15)) {
         assert_eq!(expiring(&table, random), [key(17), key(4711)]);
     }
-    assert!(table.set_expiry(layout.hash(&key(17)), &key(17), None));
+    assert!(table.set_expiry(layout.hash(&key(17)), &key(17), None, &mut Vec::new()));
     table.remove(layout.hash(&key(4711)), &key(4711));
     assert_eq!(table.iter_from(1, true).count(), 0);
     assert!(table.segments.iter().all(|segment| segment.expiring == 0));
@@ -73,9 +73,9 @@ fn an_order_has_the_blocks_of_the_entries() {
         let key = key(number);
         let hash = layout.hash(&key);
         match number % 4 {
-            0 => table.change(hash, &key, |entry| entry.set_text(b"of another length")).unwrap(),
-            1 => _ = table.find_changeable(hash, &key).unwrap().value_mut(),
-            2 => assert!(table.set_expiry(hash, &key, Some(7))),
+            0 => _ = table.change(hash, &key, |entry| entry.set_text(b"of another length")).unwrap(),
+            1 => _ = table.find_changeable(hash, &key, &mut Vec::new()).unwrap().value_mut(),
+            2 => assert!(table.set_expiry(hash, &key, Some(7), &mut Vec::new())),
             _ => _ = table.remove(hash, &key).unwrap(),
         }
     }

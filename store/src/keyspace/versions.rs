@@ -2,7 +2,8 @@
 //!
 //! Each segment of a table has the version of the last task that has changed it. A task reads the
 //! version once it holds all its shards. Before it changes a segment of an older version it saves
-//! what is there, and the segment becomes one of its own version. So a snapshot has all changes of
+//! what is there, and the segment becomes one of its own version. Large values among that are saved
+//! later, in parts, but before they change: see `large_saves`. So a snapshot has all changes of
 //! the tasks that read the version before it, and none of those that read its own: it is of one
 //! moment, as tasks hold their shards until they end.
 
@@ -170,15 +171,21 @@ impl Versions {
     pub(super) fn save<'e>(&self, database: usize, entries: impl Iterator<Item = &'e Entry>) {
         let mut bytes = Vec::with_capacity(ROOM_OF_SEGMENT);
         entries.for_each(|entry| put_record(&mut bytes, entry.key(), entry.value(), entry.expires_at()));
+        self.save_record(database, vec![bytes], 0);
+    }
+
+    /// Saves bytes of records of a database, of which this many were noted as begun.
+    pub(super) fn save_record(&self, database: usize, chunks: Vec<Vec<u8>>, begun: usize) {
+        let bytes: usize = chunks.iter().map(Vec::len).sum();
         let output = self.output();
         let Some(output) = output.as_ref().filter(|output| !output.has_failed()) else { return };
-        if output.pending() + bytes.len() > CROWD {
+        if output.pending() + bytes > CROWD {
             // Relaxed, as the flag orders nothing. It is set before the bytes are on their way, so
             // that the thread that writes them clears it again; and inside of the lock, so that
             // `end` does.
             self.word.fetch_or(CROWDED, Ordering::Relaxed);
         }
-        output.send(database, bytes);
+        output.send_all(database, chunks, begun);
     }
 
     /// Notes how many bytes are still to be written.
@@ -187,6 +194,11 @@ impl Versions {
             // Relaxed: see `save`.
             self.word.fetch_and(!CROWDED, Ordering::Relaxed);
         }
+    }
+
+    /// Returns how many bytes the snapshot has that are not written yet.
+    pub(crate) fn unwritten(&self) -> usize {
+        self.output().as_ref().map_or(0, |output| output.unwritten())
     }
 
     /// Lets a function be called when all that was saved so far has been written. Gives it back if

@@ -1,7 +1,8 @@
 //! What commands do with all keys of the shards that they hold.
 
+use super::large_saves::{note_swap as note_swapped_saves, take_of};
 use super::saving::RetiredTable;
-use super::{Entry, Garbage, Held, Keys, Layout, VersionWord};
+use super::{Entry, Garbage, Held, Keys, Layout, Shard, VersionWord};
 use std::ops::Range;
 
 /// A part of the keyspace that a scan has still to visit.
@@ -192,14 +193,18 @@ impl Keys<'_> {
     /// Takes the table of the database in one of the shards. There is room for it already.
     fn take_table(&mut self, at: usize, word: VersionWord, cleared: &mut ClearedKeys) {
         let database = self.database();
-        let held = &mut self.held_mut()[at];
-        let part = &mut held.databases[database];
+        let Shard { databases, retired, saves, .. } = &mut *self.held_mut()[at];
+        let (part, saves) = (&mut databases[database], take_of(saves, database));
         let (table, bytes) = (part.table.take(), std::mem::take(&mut part.bytes));
         cleared.count += table.len();
         let is_wanted = word.is_saving() && !planted!("removed-table-unsaved");
-        if is_wanted && table.has_unsaved(word.version()) {
+        if is_wanted && (!saves.is_empty() || table.has_unsaved(word.version())) {
             let origin = table.origin(word.version(), database);
-            held.retired.push(RetiredTable::new(word.version(), origin, table, bytes));
+            let table = RetiredTable::new(word.version(), origin, table, bytes, saves);
+            let bytes_of_table = table.bytes();
+            retired.push(table);
+            let (count, bytes) = self.retired.unwrap_or_default();
+            self.retired = Some((count + 1, bytes + bytes_of_table));
         } else {
             cleared.tables.extend(Garbage::of_table(table, bytes));
         }
@@ -225,6 +230,7 @@ impl Keys<'_> {
             std::mem::swap(&mut one.table, &mut two.table);
             std::mem::swap(&mut one.bytes, &mut two.bytes);
             std::mem::swap(&mut one.expiry_cursor, &mut two.expiry_cursor);
+            note_swapped_saves(&mut shard.saves, [database, other]);
         }
         for each in [database, other] {
             self.select(each);

@@ -42,6 +42,12 @@ pub(super) fn type_code(value: ValueRef<'_>) -> u8 {
 
 /// Writes a key with its value and expiry.
 pub(crate) fn put_record(sink: &mut impl Sink, key: &[u8], value: ValueRef<'_>, expires_at: Option<u64>) {
+    put_head(sink, key, value, expires_at);
+    put_value(sink, value);
+}
+
+/// Writes what is before the value of a record.
+pub(super) fn put_head(sink: &mut impl Sink, key: &[u8], value: ValueRef<'_>, expires_at: Option<u64>) {
     if let Some(at) = expires_at {
         sink.put(&[EXPIRY_MS]);
         // Redis has a signed time.
@@ -49,7 +55,6 @@ pub(crate) fn put_record(sink: &mut impl Sink, key: &[u8], value: ValueRef<'_>, 
     }
     sink.put(&[type_code(value)]);
     put_string(sink, key);
-    put_value(sink, value);
 }
 
 /// Writes a value without its type.

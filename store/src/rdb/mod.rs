@@ -17,6 +17,7 @@
 //! | `file_input` | reads them from a file, and computes its checksum |
 //! | `extent` | finds where a value in a file ends |
 //! | `listpack`, `ziplist`, `zipmap`, `intset` | collections in one string |
+//! | `parts` | records of large values, in parts |
 //! | `streams` | streams |
 //! | `lzf` | strings that Redis has compressed |
 //! | `checksum` | the checksum of files and of DUMP |
@@ -34,6 +35,7 @@ mod input;
 mod intset;
 mod listpack;
 mod lzf;
+mod parts;
 mod reader;
 mod record;
 mod streams;
@@ -47,6 +49,7 @@ pub(crate) use dump::FOOTER;
 pub use dump::{dump, restore};
 pub(crate) use encode::put_record;
 pub use error::{RdbError, RdbErrorKind};
+pub(crate) use parts::{PartialRecord, takes_parts};
 pub use reader::RdbReader;
 pub(crate) use reader::SizeHint;
 pub use record::Record;

@@ -16,14 +16,22 @@ const TIME: u64 = 8;
 
 /// Writes a stream.
 pub(super) fn put_stream(sink: &mut impl Sink, stream: &Stream) {
+    put_count(sink, stream.log().blocks().len());
+    stream.log().blocks().for_each(|(id, block)| put_block(sink, id, block));
+    put_stream_tail(sink, stream);
+}
+
+/// Writes a block of a stream.
+pub(super) fn put_block(sink: &mut impl Sink, id: StreamId, block: &[u8]) {
+    put_count(sink, ID as usize);
+    sink.put(&id.to_bytes());
+    put_count(sink, block.len());
+    sink.put(block);
+}
+
+/// Writes what is after the blocks of a stream.
+pub(super) fn put_stream_tail(sink: &mut impl Sink, stream: &Stream) {
     let log = stream.log();
-    put_count(sink, log.blocks().len());
-    for (id, block) in log.blocks() {
-        put_count(sink, ID as usize);
-        sink.put(&id.to_bytes());
-        put_count(sink, block.len());
-        sink.put(block);
-    }
     let StreamState { last_id, first_id, max_deleted_id, entries_added } = *log.state();
     put_count(sink, log.len());
     [last_id, first_id, max_deleted_id].into_iter().for_each(|id| put_id(sink, id));

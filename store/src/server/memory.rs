@@ -42,6 +42,10 @@ struct MemoryCounts {
     unfreed: AtomicI64,
     /// Their bytes.
     unfreed_bytes: AtomicI64,
+    /// The number of tables that were removed, and that a snapshot still has to have.
+    retired: AtomicI64,
+    /// Their bytes: nothing frees those sooner, neither evictions nor larger parts.
+    retired_bytes: AtomicI64,
     evicted: AtomicU64,
     peak: AtomicU64,
 }
@@ -58,7 +62,7 @@ const EMPTY: i64 = 1 << 10;
 const ALLOWANCE: i64 = 32 << 20;
 /// The same for each client.
 const CLIENT_ALLOWANCE: i64 = 64 << 10;
-/// What a snapshot holds at most before it is written.
+/// What a snapshot holds at most before it is written, unless values are very large.
 const SNAPSHOT_ALLOWANCE: i64 = 40 << 20;
 /// The most bytes that are evicted beyond what has to be, so that not each command has to.
 const MOST_SLACK: i64 = 64 << 10;
@@ -77,6 +81,8 @@ pub(crate) struct KnownMemory {
     pub(crate) clients: usize,
     pub(crate) log_backlog: usize,
     pub(crate) is_saving: bool,
+    /// The bytes that a snapshot has still to write.
+    pub(crate) unwritten: usize,
 }
 
 /// The memory of the process in bytes, where the system tells it.
@@ -127,6 +133,13 @@ impl Memory {
         self.counts.unfreed_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// Notes that tables were removed which a snapshot still has to have, or that it has let them
+    /// go, if the numbers are negative.
+    pub(crate) fn add_retired(&self, count: i64, bytes: i64) {
+        self.counts.retired.fetch_add(count, Ordering::Relaxed);
+        self.counts.retired_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     /// Returns how urgent it is to free what was removed: 0 as long as its bytes are few beside the
     /// limit; else by how many times a task is to free more than it does by default.
     pub(crate) fn garbage_urgency(&self) -> usize {
@@ -143,7 +156,8 @@ impl Memory {
 
     /// Returns how many large values and tables were removed and are not freed yet.
     pub fn unfreed(&self) -> u64 {
-        self.counts.unfreed.load(Ordering::Relaxed).max(0) as u64
+        let retired = self.counts.retired.load(Ordering::Relaxed);
+        (self.counts.unfreed.load(Ordering::Relaxed) + retired).max(0) as u64
     }
 
     /// Returns the bytes of keys and values; 0 until there is a limit for the first time.
@@ -275,10 +289,11 @@ impl Memory {
         let beyond = resident.map_or(0, |bytes| {
             let others = self.counts.buffers.load(Ordering::Relaxed)
                 + self.counts.unfreed_bytes.load(Ordering::Relaxed)
+                + self.counts.retired_bytes.load(Ordering::Relaxed)
                 + ALLOWANCE
                 + CLIENT_ALLOWANCE * known.clients as i64
                 + known.log_backlog as i64
-                + if known.is_saving { SNAPSHOT_ALLOWANCE } else { 0 };
+                + if known.is_saving { SNAPSHOT_ALLOWANCE.max(known.unwritten as i64) } else { 0 };
             bytes.saturating_sub(self.at_start) as i64 - others - counted - counted / 8
         });
         let most = if planted!("excess-unlimited") { i64::MAX } else { counted / 2 };
@@ -356,8 +371,16 @@ mod tests {
         assert_eq!(measure(1052, KnownMemory { clients: 160, ..KnownMemory::default() }), 10);
         assert_eq!(measure(1052, KnownMemory { log_backlog: 20 << 20, ..KnownMemory::default() }), 0);
         assert_eq!(measure(1052, KnownMemory { is_saving: true, ..KnownMemory::default() }), 0);
+        let saving = KnownMemory { is_saving: true, unwritten: 60 << 20, ..KnownMemory::default() };
+        assert_eq!(measure(1102, saving), 10);
         memory.counts.buffers.store(500 * MIB, Ordering::Relaxed);
         assert_eq!(measure(1532, KnownMemory::default()), 0);
+        // Evictions do not free what a snapshot holds; and to free other things sooner neither.
+        memory.add_retired(1, 300 * MIB);
+        assert_eq!((measure(1832, KnownMemory::default()), memory.garbage_urgency()), (0, 0));
+        assert_eq!(memory.unfreed(), 1);
+        memory.add_retired(-1, -300 * MIB);
+        assert_eq!(measure(1832, KnownMemory::default()), 300);
         // Evicting more would not make the process smaller.
         assert_eq!(measure(100_000, KnownMemory::default()), 400);
         memory.set_limit(0);

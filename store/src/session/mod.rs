@@ -8,7 +8,7 @@ pub(crate) use replies::Replies;
 pub(crate) use subscriptions::Subscriptions;
 
 use crate::acl::{Acl, Login};
-use crate::command::{Command, CommandError};
+use crate::command::{Command, CommandError, QueuedRefusal};
 use crate::resp::{Protocol, Requests};
 use crate::server::{ClientInfo, ClientMemory, Server, Topic, Tracker};
 use crate::value::StreamId;
@@ -67,6 +67,9 @@ pub struct Transaction {
     pub(crate) is_aborted: bool,
     /// Why EXEC itself is refused, if it is.
     pub(crate) refusal: Option<CommandError>,
+    /// Commands whose rights were gone when EXEC was about to take its shards, in order, and which
+    /// these were.
+    pub(crate) refused: Vec<(usize, QueuedRefusal)>,
 }
 
 /// A key that a session watches.
@@ -81,6 +84,12 @@ impl Transaction {
     /// Returns the number of commands.
     pub fn len(&self) -> usize {
         self.requests.len()
+    }
+
+    /// Returns why EXEC is not to run a command, if that was found before it took its shards.
+    pub(crate) fn refusal_of(&self, index: usize) -> Option<&QueuedRefusal> {
+        let at = self.refused.binary_search_by_key(&index, |(index, _)| *index).ok()?;
+        Some(&self.refused[at].1)
     }
 
     /// Returns true if there are no commands.

@@ -27,6 +27,8 @@ pub(crate) struct SnapshotOutput {
     sender: Sender<Message>,
     /// Bytes that were sent and are not written yet.
     pending: AtomicUsize,
+    /// Bytes of records that are not complete.
+    begun: AtomicUsize,
     has_failed: AtomicBool,
     collected: Mutex<RecordBuffer>,
 }
@@ -49,6 +51,7 @@ impl SnapshotOutput {
         let output = Self {
             sender,
             pending: AtomicUsize::new(0),
+            begun: AtomicUsize::new(0),
             has_failed: AtomicBool::new(false),
             collected: Mutex::default(),
         };
@@ -85,6 +88,30 @@ impl SnapshotOutput {
         if collected.bytes.len() >= BYTES_OF_MESSAGE {
             self.pass_collected(&mut collected);
         }
+    }
+
+    /// Notes that bytes of a record were saved that is not complete.
+    pub(crate) fn note_begun(&self, bytes: usize) {
+        self.begun.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Returns how many bytes are there that are not written yet.
+    pub(crate) fn unwritten(&self) -> usize {
+        self.pending() + self.begun.load(Ordering::Relaxed)
+    }
+
+    /// Sends records of a database, of which chunks may have parts. Nothing comes between them.
+    /// This many of the bytes were noted as begun.
+    pub(crate) fn send_all(&self, database: usize, mut chunks: Vec<Vec<u8>>, begun: usize) {
+        self.begun.fetch_sub(begun, Ordering::Relaxed);
+        if chunks.len() == 1 {
+            return self.send(database, chunks.pop().unwrap_or_default());
+        }
+        // Relaxed: as above.
+        self.pending.fetch_add(chunks.iter().map(Vec::len).sum(), Ordering::Relaxed);
+        let mut collected = self.collected();
+        self.pass_collected(&mut collected);
+        chunks.into_iter().for_each(|bytes| self.pass(Message::Records { database, bytes }));
     }
 
     fn pass_collected(&self, collected: &mut RecordBuffer) {

@@ -8,6 +8,7 @@ use std::ops::Range;
 use crate::value::limits::CompactLimits;
 use crate::value::memory::sampled;
 use crate::value::packed::{PackedList, entry_len};
+use crate::value::pieces::Removed;
 
 /// A list of byte strings.
 #[derive(Clone, Debug, Default)]
@@ -186,9 +187,15 @@ impl List {
     ///
     /// If the range is not within the list.
     pub fn remove_range(&mut self, range: Range<usize>, limits: &CompactLimits) {
+        drop(self.take_range(range, limits));
+    }
+
+    /// Removes a range of elements, as [`remove_range`](Self::remove_range) does. Returns the
+    /// chunks that are to be freed, if they are many.
+    pub(crate) fn take_range(&mut self, range: Range<usize>, limits: &CompactLimits) -> Option<Removed> {
         let mut left = range.len();
         if left == 0 {
-            return;
+            return None;
         }
         let (mut at, within) = self.locate(range.start);
         self.len -= left;
@@ -204,11 +211,14 @@ impl List {
             end += 1;
         }
         // At once: to remove one chunk moves those behind it.
-        self.bytes -= self.chunks.drain(at..end).map(|chunk| chunk.byte_len()).sum::<usize>();
+        let chunks: Vec<_> = self.chunks.drain(at..end).collect();
+        let bytes = chunks.iter().map(PackedList::byte_len).sum::<usize>();
+        self.bytes -= bytes;
         if left > 0 {
             self.remove_from_chunk(at, 0, left);
         }
         self.note_shrinking(limits);
+        Removed::new(chunks, bytes)
     }
 
     fn remove_from_chunk(&mut self, at: usize, first: usize, count: usize) {

@@ -1,34 +1,60 @@
 //! Frees values in pieces, so that a large one holds nothing up.
 
-use super::{StringValue, Value};
-use std::iter;
+use super::{StringValue, Value, ValueRef};
+use std::{fmt, iter};
 
 /// Frees something: a small part with each call of `next`.
 pub(crate) type Pieces = Box<dyn Iterator<Item = ()> + Send>;
 
 /// A value of more pieces is large.
 const MOST_PIECES: usize = 64;
-/// So is a string of more bytes: the system takes time to take back its memory.
-const MOST_BYTES: usize = 1 << 20;
+/// So is a string of more bytes. Allocators keep the memory of smaller ones, and freeing one of
+/// those takes less than the task that would do it later. They give that of larger ones back to the
+/// system, page by page.
+pub(crate) const LARGE_BYTES: usize = 128 << 10;
+/// It takes about as long to give this many bytes back as to free a piece.
+const BYTES_OF_PIECE: usize = 1024;
+/// The most pieces that a string counts as: a task frees one that is longer, and nothing else.
+const PIECES_OF_STRING: usize = 2048;
+
+impl ValueRef<'_> {
+    /// Returns true if it is a collection of many parts. It takes about constant time.
+    pub(crate) fn has_many_pieces(self) -> bool {
+        let pieces = match self {
+            Self::String(_) => 1,
+            Self::List(list) => list.pieces(),
+            Self::Hash(hash) => hash.pieces(),
+            Self::Set(set) => set.pieces(),
+            Self::SortedSet(set) => set.pieces(),
+            Self::Stream(stream) => stream.pieces(),
+        };
+        pieces > MOST_PIECES
+    }
+}
 
 impl Value {
     /// Returns true if it takes long to free. It takes about constant time.
     pub(crate) fn is_large(&self) -> bool {
         match self {
-            Self::String(StringValue::Growing(bytes)) => bytes.capacity() > MOST_BYTES,
-            Self::String(_) => false,
-            Self::List(list) => list.pieces() > MOST_PIECES,
-            Self::Hash(hash) => hash.pieces() > MOST_PIECES,
-            Self::Set(set) => set.pieces() > MOST_PIECES,
-            Self::SortedSet(set) => set.pieces() > MOST_PIECES,
-            Self::Stream(stream) => stream.pieces() > MOST_PIECES,
+            Self::String(StringValue::Growing(bytes)) => bytes.capacity() > LARGE_BYTES,
+            Self::String(StringValue::Fixed(bytes)) => bytes.len() > LARGE_BYTES,
+            Self::String(StringValue::Integer(_)) => false,
+            other => ValueRef::from(other).has_many_pieces(),
         }
     }
 
-    /// Frees the value.
+    /// Frees the value. A string is freed at once, and counts as several pieces.
     pub(crate) fn into_pieces(self) -> Pieces {
         match self {
-            Self::String(string) => Box::new(iter::once_with(move || drop(string))),
+            Self::String(string) => {
+                let size = match &string {
+                    StringValue::Integer(_) => 0,
+                    StringValue::Fixed(bytes) => bytes.len(),
+                    StringValue::Growing(bytes) => bytes.capacity(),
+                };
+                drop(string);
+                Box::new(pieces_of_bytes(size))
+            }
             Self::List(list) => Box::new(list.into_pieces()),
             Self::Hash(hash) => Box::new(hash.into_pieces()),
             Self::Set(set) => Box::new(set.into_pieces()),
@@ -36,6 +62,51 @@ impl Value {
             Self::Stream(stream) => Box::new(stream.into_pieces()),
         }
     }
+}
+
+/// Parts that were removed from a value, and that take long to free.
+pub(crate) struct Removed {
+    bytes: usize,
+    pieces: Pieces,
+}
+
+impl Removed {
+    /// Makes it of parts that take this many bytes. If they are few, they are freed at once.
+    pub(crate) fn new<T: Send + 'static>(parts: Vec<T>, bytes: usize) -> Option<Self> {
+        Self::is_many(parts.len()).then(|| Self { bytes, pieces: Box::new(parts.into_iter().map(drop)) })
+    }
+
+    /// Makes it of all that there was, which takes this many bytes.
+    pub(super) fn whole(pieces: impl Iterator<Item = ()> + Send + 'static, bytes: usize) -> Self {
+        Self { bytes, pieces: Box::new(pieces) }
+    }
+
+    /// Returns true if this many parts take long to free.
+    pub(super) fn is_many(parts: usize) -> bool {
+        parts > MOST_PIECES && !planted!("parts-freed-in-hold")
+    }
+
+    /// Returns how many bytes the parts take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Frees the parts.
+    pub(crate) fn into_pieces(self) -> Pieces {
+        self.pieces
+    }
+}
+
+impl fmt::Debug for Removed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Removed").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+/// Returns the pieces that one block of memory counts as, which was freed at once: one, or more if
+/// it had many bytes.
+pub(crate) fn pieces_of_bytes(bytes: usize) -> impl Iterator<Item = ()> + Send {
+    iter::repeat_n((), (bytes / BYTES_OF_PIECE).clamp(1, PIECES_OF_STRING))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use crate::value::intset::IntSet;
 use crate::value::limits::CompactLimits;
 use crate::value::memory::{ROUNDING, sampled, table_bytes};
 use crate::value::packed::PackedList;
+use crate::value::pieces::Removed;
 use crate::value::table::{Members, scan_range};
 
 /// A set of byte strings.
@@ -157,7 +158,23 @@ impl Set {
                 let found = members.iter().position(|other| other == member);
                 found.inspect(|&index| members.remove(index, 1)).is_some()
             }
-            Repr::Table(table) => table.remove(member),
+            Repr::Table(table) => table.take(member).is_some(),
+        }
+    }
+
+    /// Removes members. Returns what is to be freed, if that is much.
+    pub(crate) fn take_all<'m>(&mut self, members: impl Iterator<Item = &'m [u8]>) -> Option<Removed> {
+        match &mut self.repr {
+            Repr::Table(table) => {
+                let before = table.bytes;
+                let removed: Vec<_> = members.filter_map(|member| table.take(member)).collect();
+                let bytes = before - table.bytes + ROUNDING * removed.len();
+                Removed::new(removed, bytes)
+            }
+            _ => {
+                members.for_each(|member| _ = self.remove(member));
+                None
+            }
         }
     }
 
@@ -243,10 +260,10 @@ impl MemberTable {
         is_new
     }
 
-    fn remove(&mut self, member: &[u8]) -> bool {
-        let was_there = self.members.swap_remove(member);
-        self.bytes -= if was_there { member.len() } else { 0 };
-        was_there
+    fn take(&mut self, member: &[u8]) -> Option<Box<[u8]>> {
+        let taken = self.members.swap_take(member)?;
+        self.bytes -= taken.len();
+        Some(taken)
     }
 }
 

@@ -12,7 +12,11 @@ use crate::value::counted_tree::CountedTree;
 use crate::value::limits::CompactLimits;
 use crate::value::memory::{ROUNDING, sampled, table_bytes};
 use crate::value::packed::PackedList;
+use crate::value::pieces::Removed;
 use crate::value::table::{IndexedTable, scan_range};
+
+/// What a member takes beside its bytes: the counts of an `Arc` are before them.
+const BYTES_OF_ARC: usize = ROUNDING + 2 * size_of::<usize>();
 
 /// A set of members, each with a score, in the order of scores and then members.
 #[derive(Clone, Debug, Default)]
@@ -120,9 +124,8 @@ impl SortedSet {
             Repr::Packed(members) => members.memory(),
             Repr::Table(index) => {
                 let len = index.order.len();
-                // The counts of an `Arc` are before its bytes; its members are in the tree too.
-                let members =
-                    index.bytes + len * (ROUNDING + 2 * size_of::<usize>() + size_of::<RankedMember>());
+                // The members are in the tree too.
+                let members = index.bytes + len * (BYTES_OF_ARC + size_of::<RankedMember>());
                 table_bytes::<(Arc<[u8]>, f64)>(index.scores.capacity()) + members
             }
         }
@@ -196,14 +199,35 @@ impl SortedSet {
 
     /// Removes the members of a range of ranks, which is within the set.
     pub fn remove_range(&mut self, range: Range<usize>) {
+        drop(self.take_range(range));
+    }
+
+    /// Removes members as [`remove_range`](Self::remove_range) does. Returns what is to be freed,
+    /// if that is much.
+    pub(crate) fn take_range(&mut self, range: Range<usize>) -> Option<Removed> {
+        let is_much = Removed::is_many(range.len());
         match &mut self.repr {
-            Repr::Packed(entries) => entries.remove(range.start, range.len()),
+            Repr::Packed(entries) => {
+                entries.remove(range.start, range.len());
+                None
+            }
+            Repr::Table(indexed) if is_much && range.len() == indexed.order.len() => {
+                let whole = std::mem::take(self);
+                let bytes = whole.bytes();
+                Some(Removed::whole(whole.into_pieces(), bytes))
+            }
             Repr::Table(indexed) => {
+                let mut members = Vec::with_capacity(if is_much { range.len() } else { 0 });
+                let before = indexed.bytes;
                 for _ in range.clone() {
                     let removed = indexed.order.remove(range.start);
                     indexed.scores.swap_remove(&removed.member);
                     indexed.bytes -= removed.member.len();
+                    if is_much {
+                        members.push(removed.member);
+                    }
                 }
+                Removed::new(members, before - indexed.bytes + range.len() * BYTES_OF_ARC)
             }
         }
     }

@@ -57,8 +57,9 @@ fn pop_elements(
         End::Right => list.iter().rev().take(popped).for_each(|element| call.reply.bulk(element)),
     }
     let start = if end == End::Left { 0 } else { list.len() - popped };
-    list.remove_range(start..start + popped, &limits);
+    let parts = list.take_range(start..start + popped, &limits);
     let is_empty = list.is_empty();
+    call.keys.leave_removed(parts);
     call.shrunk(EventClass::List, pop_event(end), key, is_empty);
     Ok(true)
 }

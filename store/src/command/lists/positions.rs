@@ -46,9 +46,10 @@ pub(super) fn ltrim(call: &mut Call<'_, '_>) -> CommandResult {
     let (start, stop) = (call.integer_arg(2)?, call.integer_arg(3)?);
     if let Some(list) = write(call, key)? {
         let range = index_range(start, stop, list.len());
-        list.remove_range(range.end..list.len(), &limits);
-        list.remove_range(0..range.start, &limits);
+        let after = list.take_range(range.end..list.len(), &limits);
+        let before = list.take_range(0..range.start, &limits);
         let is_empty = list.is_empty();
+        [before, after].into_iter().for_each(|parts| call.keys.leave_removed(parts));
         call.shrunk(EventClass::List, "ltrim", key, is_empty);
     }
     call.ok()

@@ -2,7 +2,7 @@
 
 use crate::command::collections::{Picks, at_indices, random_index};
 use crate::command::{Call, CommandError, CommandResult, EventClass, operands};
-use crate::value::{Value, ValueRef};
+use crate::value::{Removed, Value, ValueRef};
 
 pub(super) fn spop(call: &mut Call<'_, '_>) -> CommandResult {
     match call.args.len() {
@@ -41,9 +41,9 @@ fn spop_many(call: &mut Call<'_, '_>) -> CommandResult {
     let indices = Picks::Distinct(count).indices(call.session, set.len());
     let popped = at_indices(&indices, set.len(), set.iter(), |index| set.get_index(index));
     let popped: Vec<_> = popped.map(|member| member.into_owned()).collect();
-    for member in &popped {
-        set.remove(member);
-    }
+    // If all go, the whole set does, with its key.
+    let parts = if is_all { None } else { set.take_all(popped.iter().map(Vec::as_slice)) };
+    call.keys.leave_removed(parts);
     call.reply.set(popped.len());
     popped.iter().for_each(|member| call.reply.bulk(member));
     call.shrunk(EventClass::Set, "spop", key, is_all);
@@ -52,6 +52,8 @@ fn spop_many(call: &mut Call<'_, '_>) -> CommandResult {
         false if planted!("chance-replayed") => {}
         false => call.replay([&b"SREM"[..], key].into_iter().chain(popped.iter().map(Vec::as_slice))),
     }
+    let bytes = popped.iter().map(Vec::len).sum();
+    call.keys.leave_removed(Removed::new(popped, bytes));
     call.done()
 }
 

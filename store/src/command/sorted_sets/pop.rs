@@ -57,8 +57,9 @@ fn pop_members(call: &mut Call<'_, '_>, end: Extreme, key: &[u8], count: usize, 
         Extreme::Min => set.range(ranks.clone()).for_each(&mut write),
         Extreme::Max => set.range(ranks.clone()).rev().for_each(&mut write),
     }
-    set.remove_range(ranks);
+    let parts = set.take_range(ranks);
     let is_empty = set.is_empty();
+    call.keys.leave_removed(parts);
     call.shrunk(EventClass::SortedSet, end.event(), key, is_empty);
 }
 

@@ -203,8 +203,9 @@ fn remove(call: &mut Call<'_, '_>, axis: Axis, event: &'static str) -> CommandRe
     let ranks = span.ranks(set, false);
     let removed = ranks.len();
     if removed > 0 {
-        set.remove_range(ranks);
+        let parts = set.take_range(ranks);
         let is_empty = set.is_empty();
+        call.keys.leave_removed(parts);
         call.shrunk(EventClass::SortedSet, event, key, is_empty);
     }
     call.count(removed)

@@ -78,8 +78,10 @@ pub(super) fn xadd(call: &mut Call<'_, '_>) -> CommandResult {
             return Err(CommandError::fixed("ERR Elements are too large to be stored"));
         }
     }
-    let removed = trim.as_ref().map_or(0, |trim| stream.log_mut().trim(trim));
+    let trimmed = trim.as_ref().map(|trim| stream.log_mut().take_trimmed(trim));
+    let (removed, parts) = trimmed.unwrap_or_default();
     let words = trim.map(|trim| exact_words(&trim, stream.log()));
+    call.keys.leave_removed(parts);
     call.changed(EventClass::Stream, "xadd", key);
     if removed > 0 {
         call.changed(EventClass::Stream, "xtrim", key);

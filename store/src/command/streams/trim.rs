@@ -109,8 +109,9 @@ pub(super) fn xtrim(call: &mut Call<'_, '_>) -> CommandResult {
     }
     let trim = options.finish(call, true)?.ok_or(CommandError::SYNTAX)?;
     let Some(stream) = write(call, key)? else { return call.count(0) };
-    let removed = stream.log_mut().trim(&trim);
+    let (removed, parts) = stream.log_mut().take_trimmed(&trim);
     let words = exact_words(&trim, stream.log());
+    call.keys.leave_removed(parts);
     if removed > 0 {
         call.changed(EventClass::Stream, "xtrim", key);
         let words = words.iter().map(String::as_bytes);

@@ -49,6 +49,49 @@ fn a_request_that_rights_forbid_takes_no_shards() {
 }
 
 #[test]
+fn a_transaction_takes_no_shards_for_commands_whose_rights_are_gone() {
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    let engine = Engine::builder().shards(1).user("limited on nopass ~* +@all").build(&rt);
+    let queue = || {
+        let mut requests = Requests::one(["AUTH", "limited", "any"]);
+        for line in ["MULTI", "SET key 1", "FLUSHALL", "SORT list BY other_*", "PING"] {
+            requests.push(line.split(' '));
+        }
+        let (promise, handle) = rt.promise();
+        engine.submit(&rt, engine.session(""), requests, move |finished: Finished, _: &mut Context| {
+            promise.fulfil(finished.session);
+        });
+        handle.join().unwrap()
+    };
+    // What runs while the task holds the only shard takes none.
+    let execute_without_shards = |session| {
+        let own = engine.clone();
+        let task = rt.task(engine.inner.shards[0].write());
+        let exec = Requests::one(["EXEC"]);
+        let run = move |cx: &mut Context| own.run(cx, session, exec, |_: Finished, _: &mut Context| {});
+        task.submit(move |_, cx| run(cx)).join().unwrap().map(|finished| text(&finished.replies))
+    };
+    let session = queue();
+    assert_eq!(execute_without_shards(session), None, "all rights are there");
+    let session = queue();
+    run(&mut engine.client(), "ACL SETUSER limited resetkeys ~list -flushall");
+    let replies = execute_without_shards(session).expect("nothing that runs has a key");
+    assert!(replies.starts_with("*4\\r\\n-NOPERM ") && replies.ends_with("+PONG\\r\\n"), "{replies}");
+    assert_eq!(
+        replies.matches("-NOPERM ").count() + replies.matches("of SORT denied").count(),
+        3,
+        "{replies}"
+    );
+    let log = run(&mut engine.client(), "ACL LOG");
+    for object in ["key", "flushall", "*"] {
+        let entry = format!("object\\r\\n${}\\r\\n{object}\\r\\n", object.len());
+        assert!(log.contains(&entry), "{log}");
+    }
+    // Each is noted once.
+    assert!(!log.contains("count\\r\\n:2"), "{log}");
+}
+
+#[test]
 fn rights_that_change_before_a_request_has_its_shards_count() {
     let rt = Runtime::builder().workers(1).build().unwrap();
     let engine = Engine::builder().shards(1).user("limited on nopass ~own:* +@all -flushall").build(&rt);

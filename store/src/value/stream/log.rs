@@ -2,8 +2,9 @@
 
 use super::block::{StreamBlock, StreamEntry};
 use super::{StreamId, StreamState, one_more};
-use crate::value::CompactLimits;
+use crate::value::{CompactLimits, Removed};
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 /// The most bytes of a block, whatever the settings say, and of the fields of an entry.
 const MOST_BYTES: usize = 1 << 30;
@@ -86,6 +87,12 @@ impl EntryLog {
     /// Iterates over the blocks as listpacks, each with its ID.
     pub(crate) fn blocks(&self) -> impl ExactSizeIterator<Item = (StreamId, &[u8])> {
         self.blocks.iter().map(|(id, block)| (*id, block.as_bytes()))
+    }
+
+    /// Iterates over the blocks after the one with an ID, or over all.
+    pub(crate) fn blocks_after(&self, id: Option<StreamId>) -> impl Iterator<Item = (StreamId, &[u8])> {
+        let after = id.map_or(Bound::Unbounded, Bound::Excluded);
+        self.blocks.range((after, Bound::Unbounded)).map(|(id, block)| (*id, block.as_bytes()))
     }
 
     /// Returns the number of entries.
@@ -248,7 +255,13 @@ impl EntryLog {
 
     /// Removes entries from the start. Returns their number.
     pub fn trim(&mut self, trim: &Trim) -> usize {
-        let mut removed = 0;
+        self.take_trimmed(trim).0
+    }
+
+    /// Removes entries as [`trim`](Self::trim) does. Returns their number, and the blocks that are
+    /// to be freed, if they are many.
+    pub(crate) fn take_trimmed(&mut self, trim: &Trim) -> (usize, Option<Removed>) {
+        let (mut removed, mut blocks, mut bytes) = (0, Vec::new(), 0);
         while let Some((&first, block)) = self.blocks.first_key_value() {
             if matches!(trim.bound, TrimBound::Len(len) if self.len as u64 <= len) {
                 break;
@@ -262,8 +275,8 @@ impl EntryLog {
                 TrimBound::MinId(id) => block.entries_back(first).next().is_none_or(|last| last.id < id),
             };
             if is_outside {
-                self.bytes -= block.memory();
-                self.blocks.remove(&first);
+                bytes += block.memory();
+                blocks.extend(self.blocks.remove(&first));
                 self.len -= live;
                 removed += live;
                 continue;
@@ -273,10 +286,11 @@ impl EntryLog {
             }
             break;
         }
+        self.bytes -= bytes;
         if removed > 0 {
             self.find_first();
         }
-        removed
+        (removed, Removed::new(blocks, bytes))
     }
 
     /// Deletes entries from the start of a block, which does not go as a whole.
