@@ -51,6 +51,12 @@ impl Posts {
         *self.0[worker].0.lock() = running;
     }
 
+    /// Returns the task that runs on a worker; `None` also if its post is being written. Neither
+    /// waits nor allocates memory.
+    pub fn try_describe(&self, worker: usize) -> Option<Description> {
+        self.0[worker].0.try_lock()?.as_ref().map(|running| running.task)
+    }
+
     /// Returns what runs on a worker.
     pub fn running(&self, worker: usize, platform: &dyn Platform) -> Option<Overrun> {
         let now = platform.now();

@@ -90,6 +90,16 @@ impl Description {
     }
 }
 
+impl fmt::Display for Description {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.task)?;
+        for (index, object) in self.objects.iter().flatten().enumerate() {
+            write!(f, "{} {object}", if index == 0 { "; it" } else { " and" })?;
+        }
+        Ok(())
+    }
+}
+
 /// Reports tasks that run too long; see the module's documentation.
 pub(crate) struct Watchdog {
     bound: u64,

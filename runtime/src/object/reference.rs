@@ -264,11 +264,22 @@ fn for_each_line(first: u64, lines: u64, mut visit: impl FnMut(u64)) {
 /// Prefetches a cache line. Any address is allowed.
 #[inline(always)]
 pub(crate) fn prefetch(address: u64) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch never faults, whatever the address; SSE is part of x86-64.
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse"))]
+    // SAFETY: a prefetch never faults, whatever the address; SSE is part of this target.
     unsafe {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(core::ptr::without_provenance(address as usize));
+    }
+    // Without an operating system code is often built without SSE, and the function is no
+    // instruction there.
+    #[cfg(all(target_arch = "x86_64", not(target_feature = "sse")))]
+    // SAFETY: a prefetch never faults and changes no register or memory.
+    unsafe {
+        core::arch::asm!(
+            "prefetcht0 [{0}]",
+            in(reg) address,
+            options(nostack, preserves_flags, readonly)
+        );
     }
     #[cfg(target_arch = "aarch64")]
     // SAFETY: a prefetch never faults and changes no register or memory.

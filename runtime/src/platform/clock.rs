@@ -26,7 +26,8 @@ struct Moment {
 
 impl Clock {
     pub fn new(platform: Arc<dyn Platform>) -> Self {
-        let has_counter = platform.virtual_time().is_none() && counter::runs_evenly();
+        let is_steady = || counter::EXISTS && (platform.has_steady_counter() || counter::runs_evenly());
+        let has_counter = platform.virtual_time().is_none() && is_steady();
         let mut clock = Self { platform, has_counter, began: Moment { ticks: 0, nanoseconds: 0 } };
         clock.began = clock.moment();
         clock
@@ -83,6 +84,8 @@ mod counter {
     const POWER_LEAF: u32 = 0x8000_0007;
     const INVARIANT_BIT: u32 = 1 << 8;
 
+    pub const EXISTS: bool = true;
+
     pub fn runs_evenly() -> bool {
         __cpuid(0x8000_0000).eax >= POWER_LEAF && __cpuid(POWER_LEAF).edx & INVARIANT_BIT != 0
     }
@@ -97,6 +100,8 @@ mod counter {
 
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 mod counter {
+    pub const EXISTS: bool = false;
+
     pub fn runs_evenly() -> bool {
         false
     }

@@ -43,6 +43,7 @@ use core::time::Duration;
 /// | [`has_lost_workers`](Self::has_lost_workers) | right if processes are not forked |
 /// | [`runtime_wait`](Self::runtime_wait) | a watchdog does not say for what its tasks wait |
 /// | [`memory`](Self::memory) | only a [builder](crate::Builder::memory_limit) limits memory |
+/// | [`has_steady_counter`](Self::has_steady_counter) | the processor itself is asked |
 /// | [`spin_limit`](Self::spin_limit) | an idle worker searches for work elsewhere at once |
 /// | [`barrier`](Self::barrier) | each join costs an atomic exchange more |
 /// | [`current_cpu`](Self::current_cpu) | a task from outside may wake a worker that is up later |
@@ -294,6 +295,15 @@ pub trait Platform: Send + Sync + 'static {
     /// follow real time unless there is [virtual time](Self::virtual_time): the processor's counter
     /// may replace it where time is read often.
     fn now(&self) -> u64;
+
+    /// Returns true if the processor's counter of cycles runs at one rate on all cores, even where
+    /// the processor does not say so; a virtual machine may hide that.
+    ///
+    /// Called by the thread that builds the runtime. The default is false: the runtime asks the
+    /// processor, and reads [`now`](Self::now) for each time stamp if that says no.
+    fn has_steady_counter(&self) -> bool {
+        false
+    }
 
     /// Returns how many times an idle worker probes its own sources before it searches for work
     /// elsewhere. Its sources are its run queue, its inbox, the rings that lead to it and the

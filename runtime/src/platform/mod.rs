@@ -8,6 +8,7 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `clock` | a clock that can be read several times a task |
+//! | `default` | what runtimes run on that name no platform |
 //! | `error` | why a platform failed |
 //! | `interface` | the trait that a port implements |
 //! | `os` | the operating system: CPUs, nodes, pinning, memory limits, pages |
@@ -21,6 +22,7 @@
 //! | `worker_thread` | a worker for which the program starts the thread |
 
 mod clock;
+mod default;
 mod error;
 mod interface;
 #[cfg(feature = "std")]
@@ -40,6 +42,8 @@ mod virtual_time;
 mod worker_thread;
 
 pub(crate) use clock::Clock;
+pub(crate) use default::default_platform;
+pub use default::set_default;
 pub use error::PlatformError;
 pub use interface::{Platform, WouldBlock};
 pub use placement::{Misplaced, Placement, Site};
@@ -57,4 +61,4 @@ pub use worker_thread::WorkerThread;
 
 pub use crate::annotation::CACHE_LINE;
 pub use crate::memory::{GlobalPages, PageSource, Pages};
-pub use crate::scheduler::{Driver, Progress};
+pub use crate::scheduler::{Driver, Progress, WorkerView};

@@ -11,7 +11,7 @@ use crate::managed::Autosizer;
 use crate::memory::{Epochs, Heaps};
 use crate::monitor::{LEAD, Observation, Observer, Posts, Watchdog};
 use crate::object::{FreeWord, MAX_HOMES, RuntimeTag};
-use crate::platform::{CpuTopology, Misplaced, Placement, Platform};
+use crate::platform::{CpuTopology, Misplaced, Placement, Platform, default_platform};
 use crate::pool::{Inbox, Injector, QueuePolicy, Ranked, SpscRing, TaskRing};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, HandoffCell, Padded, SpinMutex};
 use alloc::boxed::Box;
@@ -132,19 +132,19 @@ impl Builder {
 
     /// Returns the platform, and how many workers there can be on it.
     fn choose_platform(&self) -> Result<(Arc<dyn Platform>, Workers), BuildError> {
-        match &self.platform {
-            Some(platform) => Ok((platform.clone(), self.choose_workers(platform.topology().cores.len())?)),
-            #[cfg(feature = "std")]
-            None => {
-                let workers = self.choose_workers(crate::platform::Threads::suggested_workers())?;
-                Ok((Arc::new(crate::platform::Threads::new(workers.max)), workers))
-            }
-            #[cfg(not(feature = "std"))]
-            None => Err(BuildError::Platform(
-                "without the feature `std` there is no default platform; pass one to `Builder::platform`"
-                    .into(),
-            )),
+        if let Some(platform) = self.platform.clone().or_else(default_platform) {
+            let workers = self.choose_workers(platform.topology().cores.len())?;
+            return Ok((platform, workers));
         }
+        #[cfg(feature = "std")]
+        {
+            let workers = self.choose_workers(crate::platform::Threads::suggested_workers())?;
+            Ok((Arc::new(crate::platform::Threads::new(workers.max)), workers))
+        }
+        #[cfg(not(feature = "std"))]
+        Err(BuildError::Platform(
+            "there is no default platform; pass one to `Builder::platform` or `platform::set_default`".into(),
+        ))
     }
 
     /// Returns the numbers of workers that the options say; `default` to begin with if they say

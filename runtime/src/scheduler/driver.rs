@@ -16,7 +16,7 @@
 use super::runtime_state::phase;
 #[cfg(feature = "std")]
 use super::worker_thread;
-use super::{RuntimeState, Worker};
+use super::{RuntimeState, Worker, WorkerView};
 use crate::sync::{Relaxed, SeqCst, fence, under_model, yield_now};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -132,15 +132,37 @@ impl Driver {
         self.shared.epochs.is_quiescent(self.shared.ledgers())
     }
 
+    /// Returns what this worker is doing, for reports while it is driven.
+    pub fn view(&self) -> WorkerView {
+        WorkerView::new(self.worker, self.shared.clone())
+    }
+
     /// Drives the worker until the runtime stops, or is resized to fewer workers.
     pub fn run(mut self) {
+        _ = self.run_until(|| false);
+    }
+
+    /// Drives the worker until `is_over` returns true, for a thread that waits and works meanwhile.
+    /// Returns false if the worker has to return, as [`run`](Self::run) does. Otherwise it may be
+    /// driven again, by any thread; no other thread relies on it in between.
+    ///
+    /// Calls `is_over` between any two [steps](Self::step) and each time that
+    /// [`wake`](crate::platform::Platform::wake) ends a sleep; not again once it has returned true.
+    pub fn run_until(&mut self, mut is_over: impl FnMut() -> bool) -> bool {
         let (mut probes, mut spin_limit) = (0, SPIN_LIMIT);
         // A stand-in gives way between any two tasks.
         let max_tasks = if self.is_stand_in { 1 } else { BURST };
         loop {
+            if is_over() {
+                // Out of the epochs and off the search, so that other workers expect nothing of it.
+                if !planted!("wait-over-in-epoch") {
+                    _ = self.sleep_until(&mut || true);
+                }
+                return true;
+            }
             match self.step(max_tasks) {
                 Progress::Ran(_) => probes = 0,
-                Progress::Stopped => return,
+                Progress::Stopped => return false,
                 Progress::Idle if probes < spin_limit && !self.shared.platform.is_oversubscribed() => {
                     if probes == 0 {
                         spin_limit = self.spin_limit();
@@ -155,7 +177,9 @@ impl Driver {
                 }
                 Progress::Idle => {
                     probes = 0;
-                    self.sleep();
+                    if self.sleep_until(&mut is_over) {
+                        return true;
+                    }
                 }
             }
         }

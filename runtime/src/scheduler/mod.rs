@@ -19,6 +19,7 @@
 //! | `steal`, `injected`, `round_robin`, `ranked` | how unbound tasks reach workers, by policy |
 //! | `trace`, `observing`, `demand_recorder`, `busy_clock` | what a worker counts and records |
 //! | `inspector`, `inspect` | looks at a runtime from outside, and what it sees |
+//! | `worker_view` | what a worker is doing, for reports |
 //! | `virtual_time` | steps of a worker on a virtual clock |
 //! | `export` | statistics and timeline, written at the end of a runtime |
 //!
@@ -64,6 +65,7 @@ mod worker_heap;
 mod worker_set;
 #[cfg(feature = "std")]
 mod worker_thread;
+mod worker_view;
 
 pub use build_error::BuildError;
 pub use builder::Builder;
@@ -77,3 +79,4 @@ pub(crate) use runtime_state::{RuntimeState, WorkerSlot, phase};
 pub use shutdown::Shutdown;
 pub use shutdown_error::ShutdownTimedOut;
 pub(crate) use worker::Worker;
+pub use worker_view::WorkerView;

@@ -1,8 +1,8 @@
 //! The runtime, as programs hold it.
 
 #[cfg(feature = "std")]
-use super::{BuildError, worker_thread};
-use super::{Builder, RuntimeState};
+use super::worker_thread;
+use super::{BuildError, Builder, RuntimeState};
 use crate::limit::Limit;
 use crate::monitor::{Allocation, Counters, Statistics, Timeline};
 use crate::object::{ObjectBuilder, Plain, Shared, Snapshot, SnapshotData, Version, Versioned};
@@ -37,12 +37,12 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// Starts a runtime with one worker for each core that this process may use.
+    /// Starts a runtime with one worker for each core that this process may use, or that the
+    /// [default platform](crate::platform::set_default) has.
     ///
     /// # Errors
     ///
     /// As for [`Builder::build`].
-    #[cfg(feature = "std")]
     pub fn new() -> Result<Self, BuildError> {
         Self::builder().build()
     }

@@ -50,6 +50,12 @@ impl Driver {
     /// without parking if work has arrived already, or if other threads have to go on first.
     /// [`run`](Self::run) calls it after enough probes that found nothing.
     pub fn sleep(&mut self) {
+        _ = self.sleep_until(&mut || false);
+    }
+
+    /// As [`sleep`](Self::sleep), but also until `is_over` returns true, which it asks before it
+    /// parks and each time it is woken. Returns true in this case.
+    pub(super) fn sleep_until(&mut self, is_over: &mut impl FnMut() -> bool) -> bool {
         let mut held: Vec<_> = self.held.take().into_iter().collect();
         for &queue in &self.owned {
             held.extend(self.shared.take_unclaimed(queue).map(|mut worker| {
@@ -66,6 +72,7 @@ impl Driver {
         // parked run queue or its tasks, or that thread sees that this worker sleeps and wakes it.
         fence(SeqCst);
         found_something |= self.shared.find_neglected(self.worker()).is_some();
+        let mut was_over = false;
         if found_something || self.is_needed_elsewhere(held.len()) {
             // With more workers than cores, other threads need this core to finish first.
             yield_now();
@@ -75,6 +82,10 @@ impl Driver {
                 _ => held.iter().any(|worker| !worker.is_asleep()),
             };
             while !was_woken() && !self.is_needed_elsewhere(held.len()) && !self.has_outside() {
+                was_over = !planted!("wait-over-while-asleep") && is_over();
+                if was_over {
+                    break;
+                }
                 match self.next_look() {
                     None => self.shared.platform.park(self.worker()),
                     Some(until) => self.shared.platform.park_until(self.worker(), until),
@@ -90,6 +101,7 @@ impl Driver {
         let last = held.pop();
         held.into_iter().for_each(|worker| self.release(worker));
         self.held = last;
+        was_over
     }
 
     /// Returns true if a run queue that this worker owns has events or due timers.

@@ -27,6 +27,7 @@ mod claims;
 mod clock_jumps;
 mod compaction;
 mod deadlines;
+mod driven;
 #[cfg(feature = "io")]
 mod events;
 mod failures;

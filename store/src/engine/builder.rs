@@ -217,7 +217,8 @@ impl Builder {
         settings.take_order_due();
         let shard = |_| {
             let mut shard = Shard::new(self.databases);
-            shard.set_ordered(|database| ordered[database]);
+            // Keys of a log are replayed without an order: it is made of all of them at once.
+            shard.set_ordered(|database| ordered[database] && !has_log);
             if is_limited {
                 shard.begin_to_count();
             }
@@ -265,7 +266,7 @@ impl Builder {
         });
         engine.inner.apply_memory_settings();
         if let Some(open) = self.log {
-            let (inner, mut has_changes) = (&engine.inner, false);
+            let (inner, mut has_changes, mut has_orders) = (&engine.inner, false, false);
             let replay = Replay {
                 base: &mut |file| {
                     let mut file = RdbReader::new(file)?;
@@ -273,7 +274,7 @@ impl Builder {
                 },
                 units: &mut |units| {
                     has_changes = true;
-                    inner.replay(rt, units)
+                    inner.replay(rt, units, &mut has_orders)
                 },
             };
             // What was logged is replayed, whatever is allowed now.

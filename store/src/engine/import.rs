@@ -1,9 +1,14 @@
-//! Loads an append-only file of Redis: the caller reads it, tasks on all shards run its commands.
+//! Loads an append-only file of Redis: the caller reads it, and tasks run its commands.
+//!
+//! They run as units of a log are replayed, see [`stages`](super::stages): a task for each worker
+//! on its part of the shards, and tasks on all shards between for what is about keys of several
+//! parts.
 
 use super::Engine;
 use super::engine::Inner;
-use super::load::Loading;
-use super::replay::Replayer;
+use super::load::{LoadProgress, Loading};
+use super::replay::{FETCHED_AT_ONCE, Replayer};
+use super::stages::{PlacedUnit, ShardParts, Stage, Stages};
 use crate::aof::{AofEnd, AofError, AofErrorKind, AofProgress, CommandReader, NextCommand};
 use crate::command::{Flags, resolve};
 use crate::rdb::{RdbError, RdbErrorKind, RdbReader};
@@ -11,17 +16,18 @@ use crate::resp::{Args, Requests, parse_integer};
 use crate::server::Setting;
 use std::io::{BufRead, BufReader, Cursor, Read};
 use std::mem;
+use std::ops::Range;
 use std::sync::Arc;
 use xtasking::Handle;
 
 /// Bytes that are read at once.
 const PIECE: usize = 256 * 1024;
-/// A task gets commands of about this many bytes.
-const BYTES_OF_TASK: usize = 1 << 20;
+/// Commands of about this many bytes are run together.
+const BYTES_OF_BATCH: usize = 1 << 20;
 /// The bytes with which a snapshot begins.
 const SNAPSHOT: &[u8] = b"REDIS";
 
-/// Commands for one task.
+/// Commands that are run together.
 #[derive(Debug, Default)]
 struct CommandBatch {
     requests: Requests,
@@ -46,7 +52,8 @@ struct Import<'e, R> {
     batch: CommandBatch,
     /// The commands since MULTI, and where that is.
     transaction: Option<(u64, CommandBatch)>,
-    task: Option<Handle<Result<(), AofError>>>,
+    /// Those of the last stage.
+    tasks: Vec<Handle<Result<(), AofError>>>,
     progress: AofProgress,
 }
 
@@ -64,7 +71,8 @@ impl Engine {
     ///
     /// If the file cannot be read, is malformed, or has a command that the store does not have, or
     /// that fails; if it is torn and may not be; or if the thread is a worker, or the runtime ends.
-    /// Part of it may have been loaded then.
+    /// Part of it may have been loaded then. Of several commands that fail the first one is named:
+    /// those before it have run, and some of those after it, on other keys.
     ///
     /// ```
     /// use xtasking::Runtime;
@@ -96,11 +104,12 @@ impl Engine {
         }
         let mut file = RdbReader::new(file)?;
         let mut progress = AofProgress::default();
-        let loaded = self.load_base(&mut file, &mut |loaded| {
+        let mut tell_loaded = |loaded: LoadProgress| {
             progress.bytes = loaded.bytes;
             progress.keys = loaded.keys - loaded.empty;
             tell(progress);
-        })?;
+        };
+        let loaded = self.order_at_once(|| self.load_base(&mut file, &mut tell_loaded))?;
         progress.functions = loaded.functions;
         let offset = file.offset();
         let rest = BufReader::with_capacity(PIECE, file.into_rest());
@@ -124,13 +133,13 @@ impl Engine {
             database: 0,
             batch: CommandBatch::default(),
             transaction: None,
-            task: None,
+            tasks: Vec::new(),
             progress,
         };
         let read = import.read(end, tell);
         // Waited for also after an error.
-        let run = import.send().and_then(|()| import.wait());
-        run.and(read)?;
+        let run = import.send();
+        import.wait().and(run).and(read)?;
         let progress = import.progress;
         let touched = self.inner.end_replay(self.runtime(), progress.commands > 0);
         touched.map_err(|_| AofError::new(progress.bytes, AofErrorKind::Interrupted))?;
@@ -169,7 +178,7 @@ impl<R: BufRead> Import<'_, R> {
                 other => break other,
             }
             whole = self.reader.offset();
-            if self.batch.requests.bytes() >= BYTES_OF_TASK {
+            if self.batch.requests.bytes() >= BYTES_OF_BATCH {
                 self.send()?;
                 self.progress.bytes = whole;
                 tell(self.progress);
@@ -235,30 +244,33 @@ impl<R: BufRead> Import<'_, R> {
         Ok(())
     }
 
-    /// Gives the commands to a task, when the one before has ended.
+    /// Gives the commands to tasks, when those before have ended. Waits for all stages but the
+    /// last.
     fn send(&mut self) -> Result<(), AofError> {
-        // After an error of the task before they are not run, also if this is called again.
-        let (batch, inner) = (mem::take(&mut self.batch), self.inner.clone());
+        // After an error of a task before they are not run, also if this is called again.
+        let batch = Arc::new(mem::take(&mut self.batch));
         self.wait()?;
         if batch.places.is_empty() {
             return Ok(());
         }
         self.inner.wait_for_log();
-        let (all, now) = (0..self.inner.shards.len(), self.inner.now());
-        self.task = Some(self.inner.on_shards(&self.inner.runtime, all, move |held, worker| {
-            let mut replayer = Replayer::new(&inner, held);
-            let run = batch.run(&mut replayer, worker, now);
-            replayer.end_unit(worker);
-            run
-        }));
+        let (inner, now) = (self.inner, self.inner.now());
+        let parts = ShardParts::new(&inner.layout, inner.server.workers);
+        for stage in batch.stages(parts) {
+            self.wait()?;
+            let side_by_side = stage.on_shards(parts).into_iter();
+            self.tasks = side_by_side.map(|(shards, own)| batch.run_on(inner, shards, own, now)).collect();
+        }
         Ok(())
     }
 
-    /// Waits for the task.
+    /// Waits for the tasks. Returns the error that comes first in the file.
     fn wait(&mut self) -> Result<(), AofError> {
-        let Some(task) = self.task.take() else { return Ok(()) };
-        let offset = self.progress.bytes;
-        task.join().map_err(|_| AofError::new(offset, AofErrorKind::Interrupted))?
+        let interrupted = || AofError::new(self.progress.bytes, AofErrorKind::Interrupted);
+        // All are waited for, also after an error.
+        let ended: Vec<_> = mem::take(&mut self.tasks).into_iter().map(Handle::join).collect();
+        let errors = ended.into_iter().filter_map(|run| run.unwrap_or_else(|_| Err(interrupted())).err());
+        errors.min_by_key(|error| error.offset).map_or(Ok(()), Err)
     }
 }
 
@@ -268,22 +280,63 @@ impl CommandBatch {
         self.places.push(place);
     }
 
-    /// Runs the commands, up to the first that is refused.
-    fn run(&self, replayer: &mut Replayer<'_>, worker: usize, now: u64) -> Result<(), AofError> {
+    /// Returns the order in which the commands can run. A transaction is a unit.
+    fn stages(&self, parts: ShardParts<'_>) -> Vec<Stage> {
+        let (mut stages, mut first) = (Stages::new(parts), 0);
         for (index, place) in self.places.iter().enumerate() {
-            let args = self.requests.args(index);
-            let refused = |reason: &[u8]| refused(args, place.offset, reason);
-            let command = resolve(args).map_err(|error| refused(error.text()))?;
-            // Redis writes commands that change keys, and PFCOUNT, which may.
-            if !command.flags.has(Flags::WRITE) && !command.flags.has(Flags::READONLY) {
-                return Err(refused(b"it is no command on keys"));
-            }
-            let now = if needs_time(command.name, args) { now } else { 0 };
-            let run = replayer.run_at(command, place.database, args, now);
-            run.map_err(|reply| refused(reply.strip_prefix(b"-").unwrap_or(&reply)))?;
+            stages.take(place.database, self.requests.args(index));
             if !place.is_followed {
-                replayer.end_unit(worker);
+                if !stages.end_unit(first..index + 1) {
+                    return vec![Stage::Whole(0..self.places.len())];
+                }
+                first = index + 1;
             }
+        }
+        stages.into_stages()
+    }
+
+    /// Runs some of the commands, by a task on some of the shards.
+    fn run_on(
+        self: &Arc<Self>,
+        inner: &Arc<Inner>,
+        shards: Range<usize>,
+        units: Vec<PlacedUnit>,
+        now: u64,
+    ) -> Handle<Result<(), AofError>> {
+        let (batch, own) = (self.clone(), inner.clone());
+        inner.on_shards(&inner.runtime, shards, move |held, worker| {
+            let mut replayer = Replayer::new(&own, held);
+            let mut groups = units.chunks(FETCHED_AT_ONCE);
+            let run = groups.try_for_each(|group| {
+                replayer.fetch(group);
+                let mut commands = group.iter().flat_map(|unit| unit.span.clone());
+                commands.try_for_each(|index| batch.run(index, &mut replayer, worker, now))
+            });
+            replayer.end_unit(worker);
+            run
+        })
+    }
+
+    /// Runs a command.
+    fn run(
+        &self,
+        index: usize,
+        replayer: &mut Replayer<'_>,
+        worker: usize,
+        now: u64,
+    ) -> Result<(), AofError> {
+        let (place, args) = (self.places[index], self.requests.args(index));
+        let refused = |reason: &[u8]| refused(args, place.offset, reason);
+        let command = resolve(args).map_err(|error| refused(error.text()))?;
+        // Redis writes commands that change keys, and PFCOUNT, which may.
+        if !command.flags.has(Flags::WRITE) && !command.flags.has(Flags::READONLY) {
+            return Err(refused(b"it is no command on keys"));
+        }
+        let now = if needs_time(command.name, args) { now } else { 0 };
+        let run = replayer.run_at(command, place.database, args, now);
+        run.map_err(|reply| refused(reply.strip_prefix(b"-").unwrap_or(&reply)))?;
+        if !place.is_followed {
+            replayer.end_unit(worker);
         }
         Ok(())
     }

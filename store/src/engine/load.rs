@@ -3,6 +3,7 @@
 use super::Engine;
 use super::engine::Inner;
 use super::parcel::{FileFacts, Parcel, Skipped};
+use crate::keyspace::Keys;
 use crate::rdb::{RdbError, RdbErrorKind, RdbReader, RecordView, SizeHint};
 use std::collections::VecDeque;
 use std::io::Read;
@@ -79,6 +80,9 @@ impl Engine {
     /// values and insert them, on all workers. Keys that have expired are left out. If the engine
     /// has a log, it gets them too. `tell` is called again and again with the progress.
     ///
+    /// If the engine has no keys yet, databases that are to be in order are so when all keys are
+    /// there: meanwhile RANGE gets an error.
+    ///
     /// # Errors
     ///
     /// If the file cannot be read, is malformed, or has what the store does not have; if a key is
@@ -107,7 +111,26 @@ impl Engine {
         file: impl Read,
         mut tell: impl FnMut(LoadProgress),
     ) -> Result<LoadProgress, RdbError> {
-        self.load_records(&mut RdbReader::new(file)?, self.now(), &mut tell)
+        let mut reader = RdbReader::new(file)?;
+        self.order_at_once(|| self.load_records(&mut reader, self.now(), &mut tell))
+    }
+
+    /// Loads keys into an engine. If it has none yet, the orders of its databases are made when all
+    /// are there, which takes less time than to insert each.
+    pub(super) fn order_at_once<R>(&self, load: impl FnOnce() -> Result<R, RdbError>) -> Result<R, RdbError> {
+        let (inner, rt) = (&self.inner, self.runtime());
+        let interrupted = |error| RdbError::new(0, RdbErrorKind::Runtime(error));
+        // A worker is refused before anything is changed.
+        rt.task(()).submit(|(), _| ()).join().map_err(interrupted)?;
+        let own = Arc::clone(inner);
+        let dropped = inner.on_shards(rt, 0..inner.shards.len(), move |held, _| {
+            Keys::new(&own.layout, &own.versions, held).drop_empty_orders()
+        });
+        let are_dropped = dropped.join().map_err(interrupted)?;
+        let loaded = load();
+        // Also after an error.
+        let made = if are_dropped { inner.make_orders(rt) } else { Ok(()) };
+        loaded.and_then(|loaded| made.map(|()| loaded).map_err(interrupted))
     }
 
     /// Loads a file in which keys that have expired are loaded too: what follows it says what

@@ -2,7 +2,7 @@
 
 use super::engine::Inner;
 use super::plan::Shards;
-use super::stages::{PlacedUnit, ShardParts, Stage, stages};
+use super::stages::{PlacedUnit, ShardParts, stages};
 use crate::acl::Acl;
 use crate::command::{Call, Command, Effects, Malformed, execute, resolve, visit_units};
 use crate::keyspace::{HeldShards, Keys};
@@ -10,9 +10,10 @@ use crate::log::ReplayError;
 use crate::rdb::{RdbError, RdbErrorKind};
 use crate::resp::{Args, Protocol, Reply};
 use crate::session::Session;
+use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
-use xtasking::{Handle, Runtime};
+use xtasking::{Handle, JoinError, Runtime};
 
 /// A store while its log is replayed. Its clock stands at 0, so that nothing expires: what has
 /// expired was logged as a removal.
@@ -28,7 +29,7 @@ pub(super) struct Replayer<'v> {
 }
 
 /// The units whose keys are fetched together before they are replayed.
-const FETCHED_AT_ONCE: usize = 32;
+pub(super) const FETCHED_AT_ONCE: usize = 32;
 
 impl From<Malformed> for ReplayError {
     fn from(_: Malformed) -> Self {
@@ -48,20 +49,24 @@ impl From<RdbError> for ReplayError {
 
 impl Inner {
     /// Replays units of effects, by tasks on parts of the shards.
-    pub(super) fn replay(self: &Arc<Self>, rt: &Runtime, units: Vec<u8>) -> Result<(), ReplayError> {
+    ///
+    /// The orders of databases are made when all was replayed, of all keys at once. If a range of
+    /// keys is to be removed they are made before; `has_orders` says that they were.
+    pub(super) fn replay(
+        self: &Arc<Self>,
+        rt: &Runtime,
+        units: Vec<u8>,
+        has_orders: &mut bool,
+    ) -> Result<(), ReplayError> {
         let parts = ShardParts::new(&self.layout, self.server.workers);
-        let (stages, units) = (stages(parts, &units)?, Arc::new(units));
-        for stage in stages {
-            let tasks: Vec<_> = match stage {
-                Stage::Whole(bytes) => {
-                    let all = 0..self.shards.len();
-                    vec![self.replay_part(rt, all, &units, vec![PlacedUnit { bytes, place: None }])]
-                }
-                Stage::Parts(of_parts) => {
-                    let filled = of_parts.into_iter().enumerate().filter(|(_, own)| !own.is_empty());
-                    filled.map(|(part, own)| self.replay_part(rt, parts.shards(part), &units, own)).collect()
-                }
-            };
+        let (staged, units) = (stages(parts, &units)?, Arc::new(units));
+        if staged.may_have_ranges && !mem::replace(has_orders, true) {
+            self.make_orders(rt).map_err(|_| ReplayError::Interrupted)?;
+        }
+        for stage in staged.stages {
+            let side_by_side = stage.on_shards(parts).into_iter();
+            let tasks: Vec<_> =
+                side_by_side.map(|(shards, own)| self.replay_part(rt, shards, &units, own)).collect();
             // All are waited for, also after an error.
             let replayed: Vec<_> = tasks.into_iter().map(Handle::join).collect();
             replayed.into_iter().try_for_each(|result| result.map_err(|_| ReplayError::Interrupted)?)?;
@@ -82,9 +87,9 @@ impl Inner {
             let mut replayer = Replayer::new(&inner, held);
             let mut replay = || -> Result<(), ReplayError> {
                 for group in own.chunks(FETCHED_AT_ONCE) {
-                    replayer.keys.fetch_places(group.iter().filter_map(|unit| unit.place));
+                    replayer.fetch(group);
                     for unit in group {
-                        let bytes = &units[unit.bytes.clone()];
+                        let bytes = &units[unit.span.clone()];
                         visit_units::<ReplayError>(bytes, |database, args| replayer.run(database, args))?;
                     }
                 }
@@ -96,12 +101,18 @@ impl Inner {
         })
     }
 
-    /// Makes the orders of databases that were swapped, when all was replayed. Notes an access of
-    /// all keys now, if any were changed: what is replayed has no times of accesses.
-    pub(super) fn end_replay(self: &Arc<Self>, rt: &Runtime, has_changes: bool) -> Result<(), ReplayError> {
+    /// Makes the orders that databases lack, and drops those of others: keys are loaded and
+    /// replayed without, or databases were swapped. The calling thread waits.
+    pub(super) fn make_orders(self: &Arc<Self>, rt: &Runtime) -> Result<(), JoinError> {
         let (promise, visited) = rt.promise();
         self.visit_shards(rt, move |_| promise.fulfil(()));
-        visited.join().map_err(|_| ReplayError::Interrupted)?;
+        visited.join()
+    }
+
+    /// Makes the orders of databases, when all was replayed. Notes an access of all keys now, if
+    /// any were changed: what is replayed has no times of accesses.
+    pub(super) fn end_replay(self: &Arc<Self>, rt: &Runtime, has_changes: bool) -> Result<(), ReplayError> {
+        self.make_orders(rt).map_err(|_| ReplayError::Interrupted)?;
         let touch = |number: usize| {
             let inner = self.clone();
             rt.task(self.shards[number].write()).submit(move |shard, _| {
@@ -144,6 +155,11 @@ impl<'v> Replayer<'v> {
             effects: Effects::new(inner.server.log.get().is_some(), false),
             last: None,
         }
+    }
+
+    /// Begins to fetch the keys of units.
+    pub(super) fn fetch(&self, units: &[PlacedUnit]) {
+        self.keys.fetch_places(units.iter().filter_map(|unit| unit.place));
     }
 
     fn run(&mut self, database: usize, args: Args<'_>) -> Result<(), ReplayError> {

@@ -1,4 +1,4 @@
-//! Which units of a log can be replayed side by side.
+//! Which units of a log, or of a file of Redis, can be replayed side by side.
 //!
 //! Units that change keys of different shards may be replayed in any order: neither can have seen
 //! the other. So the shards are divided into as many parts as there are workers, and a task for
@@ -8,6 +8,7 @@
 use crate::command::{Command, KeyPositions, Malformed, resolve, visit_unit};
 use crate::keyspace::Layout;
 use crate::resp::{Args, Requests};
+use std::mem;
 use std::ops::Range;
 
 /// The most stages of the units that are replayed together. If there were more, the waits between
@@ -22,7 +23,8 @@ type UnitPart = (usize, Option<KeyPlace>);
 /// Where a unit is among those that are replayed together, and what it will touch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PlacedUnit {
-    pub(super) bytes: Range<usize>,
+    /// Bytes of a log, or commands of a file of Redis.
+    pub(super) span: Range<usize>,
     /// Where its key is, if it has only one.
     pub(super) place: Option<KeyPlace>,
 }
@@ -34,6 +36,15 @@ pub(super) enum Stage {
     Parts(Vec<Vec<PlacedUnit>>),
     /// Units that are replayed one after the other, on all shards.
     Whole(Range<usize>),
+}
+
+/// Units in the order in which they can be replayed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct StagedUnits {
+    pub(super) stages: Vec<Stage>,
+    /// Whether one of them may be about a range of keys: each looks at all keys of a database that
+    /// is not in order.
+    pub(super) may_have_ranges: bool,
 }
 
 /// The shards of a store in parts.
@@ -88,66 +99,110 @@ impl<'l> ShardParts<'l> {
     }
 }
 
-/// Units, and in which order they can be replayed.
-struct Stages<'l> {
+/// Finds the order in which units can be replayed. It looks at one command after the other.
+pub(super) struct Stages<'l> {
     parts: ShardParts<'l>,
     stages: Vec<Stage>,
     /// The command that was looked at last. The next one is mostly the same.
     last: Option<&'static Command>,
+    unit: UnitKeys,
+    has_ranges: bool,
 }
 
-/// Returns the order in which units can be replayed.
+/// The keys of a unit, as far as it was looked at.
+#[derive(Default)]
+struct UnitKeys {
+    part: Option<usize>,
+    place: Option<KeyPlace>,
+    is_split: bool,
+    count: usize,
+}
+
+/// Returns the order in which units of a log can be replayed.
 ///
 /// # Errors
 ///
 /// If they are no units.
-pub(super) fn stages(parts: ShardParts<'_>, units: &[u8]) -> Result<Vec<Stage>, Malformed> {
-    let mut stages = Stages { parts, stages: Vec::new(), last: None };
-    let (mut rest, mut requests) = (units, Requests::default());
+pub(super) fn stages(parts: ShardParts<'_>, units: &[u8]) -> Result<StagedUnits, Malformed> {
+    let (mut stages, mut rest, mut requests) = (Stages::new(parts), units, Requests::default());
     while !rest.is_empty() {
         let start = units.len() - rest.len();
-        let place = stages.take_unit(&mut rest, &mut requests)?;
-        stages.push(start..units.len() - rest.len(), place);
-        if stages.stages.len() > MOST_STAGES {
-            return Ok(vec![Stage::Whole(0..units.len())]);
-        }
-    }
-    Ok(stages.stages)
-}
-
-impl Stages<'_> {
-    /// Takes a unit off the front. Returns its part, and the place of its key if it has only one;
-    /// `None` if no part has all its keys.
-    fn take_unit(
-        &mut self,
-        rest: &mut &[u8],
-        requests: &mut Requests,
-    ) -> Result<Option<UnitPart>, Malformed> {
-        let (mut part, mut place, mut is_split, mut count) = (None, None, false, 0);
-        visit_unit(rest, requests, |database, args| {
-            let command = self.last.map_or_else(|| resolve(args).ok(), |last| last.find_after(args));
-            self.last = command;
-            let found = command.and_then(|command| self.parts.of_command(command, args));
-            is_split |= !planted!("split-unit-in-one-part")
-                && found.is_none_or(|(own, _)| part.is_some_and(|part| part != own));
-            part = found.map(|(part, _)| part);
-            place = found.map(|(_, hash)| (database, hash));
-            count += 1;
+        visit_unit(&mut rest, &mut requests, |database, args| {
+            stages.take(database, args);
             Ok::<_, Malformed>(())
         })?;
-        Ok(part.filter(|_| !is_split).map(|part| (part, place.filter(|_| count == 1))))
+        if !stages.end_unit(start..units.len() - rest.len()) {
+            // The rest is not looked at.
+            return Ok(StagedUnits { stages: vec![Stage::Whole(0..units.len())], may_have_ranges: true });
+        }
+    }
+    Ok(StagedUnits { stages: stages.stages, may_have_ranges: stages.has_ranges })
+}
+
+impl<'l> Stages<'l> {
+    pub(super) fn new(parts: ShardParts<'l>) -> Self {
+        Self { parts, stages: Vec::new(), last: None, unit: UnitKeys::default(), has_ranges: false }
     }
 
-    fn push(&mut self, bytes: Range<usize>, part: Option<UnitPart>) {
-        match (self.stages.last_mut(), part) {
-            (Some(Stage::Parts(parts)), Some((part, place))) => parts[part].push(PlacedUnit { bytes, place }),
-            (Some(Stage::Whole(whole)), None) => whole.end = bytes.end,
+    /// Takes the next command of a unit.
+    pub(super) fn take(&mut self, database: usize, args: Args<'_>) {
+        let command = self.last.map_or_else(|| resolve(args).ok(), |last| last.find_after(args));
+        self.last = command;
+        self.has_ranges |= command.is_some_and(|command| command.name == "rangedel");
+        let found = command.and_then(|command| self.parts.of_command(command, args));
+        self.unit.add(database, found);
+    }
+
+    /// Ends a unit that is at this place. Returns false if the stages are too many: then all units
+    /// are better replayed one after the other.
+    pub(super) fn end_unit(&mut self, span: Range<usize>) -> bool {
+        match (self.stages.last_mut(), mem::take(&mut self.unit).part()) {
+            (Some(Stage::Parts(parts)), Some((part, place))) => parts[part].push(PlacedUnit { span, place }),
+            (Some(Stage::Whole(whole)), None) => whole.end = span.end,
             (_, Some((part, place))) => {
                 let mut parts = vec![Vec::new(); self.parts.count];
-                parts[part].push(PlacedUnit { bytes, place });
+                parts[part].push(PlacedUnit { span, place });
                 self.stages.push(Stage::Parts(parts));
             }
-            (_, None) => self.stages.push(Stage::Whole(bytes)),
+            (_, None) => self.stages.push(Stage::Whole(span)),
+        }
+        self.stages.len() <= MOST_STAGES
+    }
+
+    /// Returns the stages of the units that were taken.
+    pub(super) fn into_stages(self) -> Vec<Stage> {
+        self.stages
+    }
+}
+
+impl UnitKeys {
+    /// Adds a command in a database. All its keys are in one part and the last one has this hash,
+    /// or there is no such part.
+    fn add(&mut self, database: usize, found: Option<(usize, u64)>) {
+        self.is_split |= !planted!("split-unit-in-one-part")
+            && found.is_none_or(|(own, _)| self.part.is_some_and(|part| part != own));
+        self.part = found.map(|(part, _)| part);
+        self.place = found.map(|(_, hash)| (database, hash));
+        self.count += 1;
+    }
+
+    /// Returns the part of the unit, and the place of its key if it has only one; `None` if no part
+    /// has all its keys.
+    fn part(self) -> Option<UnitPart> {
+        let part = self.part.filter(|_| !self.is_split)?;
+        Some((part, self.place.filter(|_| self.count == 1)))
+    }
+}
+
+impl Stage {
+    /// Returns what is run side by side: shards, and units on them.
+    pub(super) fn on_shards(self, parts: ShardParts<'_>) -> Vec<(Range<usize>, Vec<PlacedUnit>)> {
+        match self {
+            Self::Whole(span) => vec![(0..parts.layout.shards(), vec![PlacedUnit { span, place: None }])],
+            Self::Parts(units) => {
+                let filled = units.into_iter().enumerate().filter(|(_, units)| !units.is_empty());
+                filled.map(|(part, units)| (parts.shards(part), units)).collect()
+            }
         }
     }
 }
@@ -194,18 +249,20 @@ mod tests {
             &["FLUSHALL"],
             &[&second],
         ]);
-        let stages = stages(parts, &bytes).unwrap();
-        let [Stage::Parts(before), Stage::Whole(whole), Stage::Parts(after)] = &stages[..] else {
-            panic!("{stages:?}")
+        let staged = stages(parts, &bytes).unwrap();
+        let [Stage::Parts(before), Stage::Whole(whole), Stage::Parts(after)] = &staged.stages[..] else {
+            panic!("{staged:?}")
         };
+        assert!(!staged.may_have_ranges);
+        let ranges = units(&[&[&first], &["RANGEDEL [a [b SCAN"]]);
+        assert!(stages(parts, &ranges).unwrap().may_have_ranges);
         assert_eq!([before[0].len(), before[1].len()], [3, 1]);
         assert_eq!([after[0].len(), after[1].len()], [0, 1]);
         let hash = layout.hash(one[0].as_bytes());
         let places = before[0].iter().map(|unit| unit.place.filter(|(_, own)| *own == hash));
         assert_eq!(places.collect::<Vec<_>>(), [Some((3, hash)), None, None]);
         // All bytes are there once.
-        let mut ranges: Vec<_> =
-            before.iter().chain(after).flatten().map(|unit| unit.bytes.clone()).collect();
+        let mut ranges: Vec<_> = before.iter().chain(after).flatten().map(|unit| unit.span.clone()).collect();
         ranges.push(whole.clone());
         ranges.sort_by_key(|range| range.start);
         assert!(ranges.windows(2).all(|pair| pair[0].end == pair[1].start));
@@ -217,7 +274,8 @@ mod tests {
         let layout = Layout::new(16, 1);
         let lines: Vec<&[&str]> = [&["SET key 1"][..], &["FLUSHALL"]].into_iter().cycle().take(100).collect();
         let bytes = units(&lines);
-        assert_eq!(stages(ShardParts::new(&layout, 2), &bytes).unwrap(), [Stage::Whole(0..bytes.len())]);
+        let staged = StagedUnits { stages: vec![Stage::Whole(0..bytes.len())], may_have_ranges: true };
+        assert_eq!(stages(ShardParts::new(&layout, 2), &bytes).unwrap(), staged);
         // Fewer are read to their end.
         assert!(stages(ShardParts::new(&layout, 2), &units(&[&["SET key 1"]])[1..]).is_err());
     }

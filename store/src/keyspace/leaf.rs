@@ -23,14 +23,18 @@ pub(super) struct KeyLeaf {
     keys: Vec<SharedKey>,
 }
 
-/// Returns the four bytes after the first `skip`, as a number that is ordered as they are. Zeros
-/// stand for those that are missing.
-fn head(key: &[u8], skip: usize) -> u32 {
+/// Returns the bytes after the first `skip`. Zeros stand for those that are missing.
+pub(super) fn bytes_after<const N: usize>(key: &[u8], skip: usize) -> [u8; N] {
     let rest = key.get(skip..).unwrap_or_default();
-    let mut bytes = [0; 4];
-    let len = rest.len().min(bytes.len());
+    let mut bytes = [0; N];
+    let len = rest.len().min(N);
     bytes[..len].copy_from_slice(&rest[..len]);
-    u32::from_be_bytes(bytes)
+    bytes
+}
+
+/// Returns the four bytes after the first `skip`, as a number that is ordered as they are.
+fn head(key: &[u8], skip: usize) -> u32 {
+    u32::from_be_bytes(bytes_after(key, skip))
 }
 
 /// Returns how many bytes two keys have in common at their beginning.
@@ -39,6 +43,18 @@ pub(super) fn common_len(one: &[u8], two: &[u8]) -> usize {
 }
 
 impl KeyLeaf {
+    /// Makes a leaf of keys in ascending order. If it is `one_of_many`, it has room for more.
+    pub(super) fn of_sorted(sorted: impl ExactSizeIterator<Item = SharedKey>, one_of_many: bool) -> Self {
+        let room = if one_of_many { ROOM } else { sorted.len() };
+        let (mut heads, mut keys) = (Vec::with_capacity(room), Vec::with_capacity(room));
+        keys.extend(sorted);
+        heads.resize(keys.len(), 0);
+        // No key has as many bytes, so all heads are made.
+        let mut leaf = Self { skip: usize::MAX, heads, keys };
+        leaf.lengthen_skip();
+        leaf
+    }
+
     pub(super) fn keys(&self) -> &[SharedKey] {
         &self.keys
     }

@@ -12,7 +12,7 @@
 //! for each child its number of keys; so a search looks at few blocks, and a rank at few nodes.
 
 use super::block::SharedKey;
-use super::leaf::{KeyLeaf, MAX_WIDTH, common_len};
+use super::leaf::{KeyLeaf, MAX_WIDTH, bytes_after, common_len};
 use smallvec::SmallVec;
 use std::{iter, mem};
 
@@ -50,11 +50,14 @@ enum OrderNode {
     Inner(Vec<OrderBranch>),
 }
 
+/// The shortest bytes that tell the keys of two branches apart.
+type Separator = SmallVec<[u8; 24]>;
+
 #[derive(Debug)]
 struct OrderBranch {
     /// No key here is before it, and all keys of the branch to the left are. That of the first
     /// branch is not used.
-    separator: SmallVec<[u8; 24]>,
+    separator: Separator,
     /// The number of keys.
     len: usize,
     node: Box<OrderNode>,
@@ -83,6 +86,33 @@ impl KeyCut<'_> {
 }
 
 impl KeyOrder {
+    /// Makes the order of keys, no two of which are the same: level by level, so no key is searched
+    /// for. The nodes of a level are filled alike.
+    pub(super) fn of(keys: Vec<SharedKey>) -> Self {
+        let (len, mut keys) = (keys.len(), sort(keys).into_iter());
+        let is_one_of_many = len > MAX_WIDTH;
+        let leaf = |width| KeyLeaf::of_sorted(keys.by_ref().take(width), is_one_of_many);
+        let leaves: Vec<_> = widths(len).map(leaf).collect();
+        let between = leaves.windows(2).map(|pair| separator(&pair[0], &pair[1]));
+        let separators: Vec<_> = iter::once(SmallVec::new()).chain(between).collect();
+        let branch = |(separator, leaf): (_, KeyLeaf)| {
+            let len = leaf.keys().len();
+            OrderBranch { separator, len, node: Box::new(OrderNode::Leaf(leaf)) }
+        };
+        let mut level: Vec<_> = separators.into_iter().zip(leaves).map(branch).collect();
+        while level.len() > MAX_WIDTH {
+            let count = level.len();
+            let mut branches = level.into_iter();
+            let node = |width| OrderBranch::of_branches(branches.by_ref().take(width).collect());
+            level = widths(count).map(node).collect();
+        }
+        let root = match level.len() {
+            0 | 1 => level.pop().map(|only| *only.node).unwrap_or_default(),
+            _ => OrderNode::Inner(level),
+        };
+        Self { root, len }
+    }
+
     /// Inserts a key that is not there.
     pub(super) fn insert(&mut self, key: SharedKey) {
         self.len += 1;
@@ -182,12 +212,6 @@ impl KeyOrder {
     }
 }
 
-impl Extend<SharedKey> for KeyOrder {
-    fn extend<I: IntoIterator<Item = SharedKey>>(&mut self, keys: I) {
-        keys.into_iter().for_each(|key| self.insert(key));
-    }
-}
-
 impl Default for OrderNode {
     fn default() -> Self {
         Self::Leaf(KeyLeaf::default())
@@ -220,12 +244,8 @@ impl OrderNode {
                 let right = branch.node.insert(key)?;
                 branch.len -= right.len;
                 branches.insert(at + 1, right);
-                (branches.len() > MAX_WIDTH).then(|| {
-                    let mut right = branches.split_off(MAX_WIDTH / 2);
-                    let separator = mem::take(&mut right[0].separator);
-                    let len = right.iter().map(|branch| branch.len).sum();
-                    OrderBranch { separator, len, node: Box::new(Self::Inner(right)) }
-                })
+                (branches.len() > MAX_WIDTH)
+                    .then(|| OrderBranch::of_branches(branches.split_off(MAX_WIDTH / 2)))
             }
         }
     }
@@ -251,10 +271,42 @@ impl OrderBranch {
     /// Cuts off the keys of a leaf from a position on.
     fn new(leaf: &mut KeyLeaf, at: usize) -> Self {
         let right = leaf.split_off(at);
-        let (last, first) = (leaf.keys()[at - 1].get(), right.keys()[0].get());
-        let separator = first[..=common_len(last, first)].into();
+        let separator = separator(leaf, &right);
         Self { separator, len: right.keys().len(), node: Box::new(OrderNode::Leaf(right)) }
     }
+
+    /// Makes an inner node of branches, which come after others.
+    fn of_branches(mut branches: Vec<Self>) -> Self {
+        let separator = mem::take(&mut branches[0].separator);
+        let len = branches.iter().map(|branch| branch.len).sum();
+        Self { separator, len, node: Box::new(OrderNode::Inner(branches)) }
+    }
+}
+
+/// Returns the shortest bytes that tell the keys of a leaf from those of the one before it.
+fn separator(left: &KeyLeaf, right: &KeyLeaf) -> Separator {
+    let (last, first) = (left.keys()[left.keys().len() - 1].get(), right.keys()[0].get());
+    first[..=common_len(last, first)].into()
+}
+
+/// Returns the widths of the nodes that this many keys or branches fill.
+fn widths(count: usize) -> impl Iterator<Item = usize> {
+    let nodes = count.div_ceil(MAX_WIDTH);
+    (0..nodes).map(move |node| (node + 1) * count / nodes - node * count / nodes)
+}
+
+/// Sorts keys. Most are told apart by the eight bytes after those that all have in common, which
+/// lie together, and not by their blocks.
+fn sort(keys: Vec<SharedKey>) -> Vec<SharedKey> {
+    let Some(first) = keys.first() else { return keys };
+    let common = keys.iter().map(|key| common_len(first.get(), key.get())).min();
+    let skip = common.unwrap_or(0);
+    let head = |key: &SharedKey| u64::from_be_bytes(bytes_after(key.get(), skip));
+    let mut headed: Vec<_> = keys.into_iter().map(|key| (head(&key), key)).collect();
+    headed.sort_unstable_by(|(one_head, one), (other_head, other)| {
+        one_head.cmp(other_head).then_with(|| one.get().cmp(other.get()))
+    });
+    headed.into_iter().map(|(_, key)| key).collect()
 }
 
 /// Returns the branch in which a key is, or would be.
@@ -415,6 +467,10 @@ mod tests {
                     None => {}
                 }
                 assert_eq!(order.len, model.len());
+                if step % 4000 == 1000 {
+                    // From here on it is one that was made of all keys at once.
+                    order = KeyOrder::of(mem::take(&mut order).into_keys().collect());
+                }
                 if step % 500 != 0 {
                     continue;
                 }
@@ -438,13 +494,43 @@ mod tests {
         assert!(deepest >= 3, "{deepest}");
     }
 
+    fn all_of(order: &KeyOrder) -> Vec<Vec<u8>> {
+        order.between(KeyCut::Start, KeyCut::End, false).map(<[u8]>::to_vec).collect()
+    }
+
+    #[test]
+    fn an_order_that_is_made_at_once_is_as_one_that_is_made_key_by_key() {
+        let mut random = Random(3);
+        for count in [0, 1, 2, 62, 63, 64, 65, 127, 1000, 63 * 63, 63 * 63 + 1, 20_000] {
+            // Some are told apart by their ends only, and some are the beginning of others.
+            let name =
+                |number: usize| format!("a-prefix:{}{}", number / 3, ["", ":end", ":end:"][number % 3]);
+            let mut entries: Vec<_> =
+                (0..count).map(|number| Entry::of_text(name(number).as_bytes(), b"", None, 0)).collect();
+            random.shuffle(&mut entries);
+            let keys = || entries.iter().filter_map(Entry::share_key);
+            let mut one_by_one = KeyOrder::default();
+            keys().for_each(|key| one_by_one.insert(key));
+            let (expected, depth) = (all_of(&one_by_one), check(&one_by_one.root, count));
+            drop(one_by_one);
+            let at_once = KeyOrder::of(keys().collect());
+            assert_eq!(all_of(&at_once), expected);
+            assert!(check(&at_once.root, count) <= depth, "{count} keys");
+            assert_eq!(leaves(&at_once.root), count.div_ceil(MAX_WIDTH).max(1));
+            for (rank, key) in expected.iter().enumerate() {
+                assert_eq!(at_once.rank(KeyCut::Before(key)), rank);
+                assert_eq!(at_once.rank(KeyCut::After(key)), rank + 1);
+            }
+        }
+    }
+
     #[test]
     fn keys_in_ascending_order_fill_the_leaves() {
         let entries: Vec<_> = (0..10_000)
             .map(|number| Entry::of_text(format!("{number:06}").as_bytes(), b"", None, 0))
             .collect();
         let mut order = KeyOrder::default();
-        order.extend(entries.iter().filter_map(Entry::share_key));
+        entries.iter().filter_map(Entry::share_key).for_each(|key| order.insert(key));
         assert_eq!(leaves(&order.root), 10_000_usize.div_ceil(MAX_WIDTH));
     }
 
@@ -455,7 +541,7 @@ mod tests {
             .map(|number| Entry::of_text(format!("{number:06}").as_bytes(), b"", None, 0))
             .collect();
         let mut order = KeyOrder::default();
-        order.extend(entries.iter().filter_map(Entry::share_key));
+        entries.iter().filter_map(Entry::share_key).for_each(|key| order.insert(key));
         while entries.len() > 5000 {
             let at = random.below(entries.len() as u64) as usize;
             order.remove(entries.swap_remove(at).key());

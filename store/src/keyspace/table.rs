@@ -158,13 +158,8 @@ impl Table {
         if is_ordered == self.order.is_some() {
             return;
         }
-        self.order = is_ordered.then(|| {
-            let mut keys: Vec<_> = self.iter().filter_map(Entry::share_key).collect();
-            keys.sort_unstable_by(|one, two| one.get().cmp(two.get()));
-            let mut order = Box::<KeyOrder>::default();
-            order.extend(keys);
-            order
-        });
+        let keys = || self.iter().filter_map(Entry::share_key).collect();
+        self.order = is_ordered.then(|| Box::new(KeyOrder::of(keys())));
     }
 
     /// Takes all that is there. The empty table has an order if this one had.

@@ -4,11 +4,15 @@
 //! |---|---|
 //! | `whole` | files as Redis has written them |
 //! | `damaged` | files that are torn, damaged, or have what the store has not |
+//! | `staged` | random files, whose commands run side by side |
 //! | `program` | the program begins a log with them |
 
 mod damaged;
+#[path = "../drawn/mod.rs"]
+mod drawn;
 #[cfg(all(unix, feature = "program"))]
 mod program;
+mod staged;
 mod whole;
 
 use std::path::PathBuf;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use xtasking::Runtime;
 use xtasking_store::Engine;
 use xtasking_store::engine::Client;
-use xtasking_store::log::SyncPolicy;
+use xtasking_store::log::{Log, SyncPolicy};
 use xtasking_store::resp::Requests;
 use xtasking_store::session::Session;
 use xtasking_testing::Random;
@@ -53,6 +53,8 @@ type Positions = BTreeMap<(usize, u64), (u64, usize)>;
 pub struct Clients {
     all: Vec<One>,
     next: u64,
+    /// That of the store, as long as they are connected.
+    log: Option<Arc<Log>>,
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -62,11 +64,12 @@ fn text(bytes: &[u8]) -> String {
 impl Clients {
     pub fn new() -> Self {
         let one = |_| One { session: Arc::default(), entries: Vec::new() };
-        Self { all: (0..CLIENTS).map(one).collect(), next: 1 }
+        Self { all: (0..CLIENTS).map(one).collect(), next: 1, log: None }
     }
 
     /// Connects all clients to a store.
     pub fn connect(&mut self, engine: &Engine) {
+        self.log = engine.log().cloned().map(Arc::new);
         for one in &mut self.all {
             one.session = Arc::new(Mutex::new(Some((engine.session(""), String::new(), 0))));
         }
@@ -84,10 +87,12 @@ impl Clients {
         let is_read = matches!(action, Action::Read { .. });
         one.entries.push(Entry { number: self.next, action, replied: None });
         self.next += 1;
-        let (back, clock, log) = (one.session.clone(), clock.clone(), engine.log().cloned());
+        let (back, clock) = (one.session.clone(), clock.clone());
+        // Weak: the log has what waits for it.
+        let log = self.log.as_ref().map(Arc::downgrade).unwrap_or_default();
         engine.submit(rt, session, requests, move |finished, _| {
             // A store that cannot log serves readers nevertheless.
-            let is_sure = !is_read || log.is_none_or(|log| log.error().is_none());
+            let is_sure = !is_read || log.upgrade().is_none_or(|log| log.error().is_none());
             let replies = if is_sure { text(&finished.replies) } else { "unsure".to_owned() };
             let now = *clock.lock().unwrap_or_else(PoisonError::into_inner);
             *back.lock().unwrap_or_else(PoisonError::into_inner) = Some((finished.session, replies, now));
@@ -101,6 +106,7 @@ impl Clients {
 
     /// Forgets the sessions, as the store has ended.
     pub fn disconnect(&mut self) {
+        self.log = None;
         self.take_replies();
         for one in &mut self.all {
             *one.session.lock().unwrap_or_else(PoisonError::into_inner) = None;

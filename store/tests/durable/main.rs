@@ -10,16 +10,20 @@
 //! | `failures` | a disk that is full, or fails |
 //! | `waits` | which replies wait for the disk, and how long |
 //! | `replay` | what is there after a start |
+//! | `random` | the same after random commands |
 //! | `threads` | many threads, and a power cut |
 //! | `process` | the program, which is killed |
 
 mod base;
 mod clients;
+#[path = "../drawn/mod.rs"]
+mod drawn;
 mod failures;
 mod files;
 mod life;
 #[cfg(all(unix, feature = "program"))]
 mod process;
+mod random;
 mod replay;
 mod threads;
 mod waits;

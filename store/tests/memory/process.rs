@@ -3,7 +3,8 @@
 use super::{KIB, text};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use xtasking_testing::{Random, watchdog};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_xtasking-store");
@@ -19,6 +20,37 @@ fn resident(process: u32) -> u64 {
     line.trim().strip_suffix("kB").unwrap().trim().parse::<u64>().unwrap() * KIB
 }
 
+/// A process of the program, which ends with the test.
+struct Running {
+    child: Child,
+    directory: PathBuf,
+}
+
+impl Running {
+    fn start(name: &str, options: &[&str]) -> (Self, BufReader<UnixStream>) {
+        let directory = std::env::temp_dir().join(format!("xtasking-{name}-{}", std::process::id()));
+        _ = std::fs::remove_dir_all(&directory);
+        std::fs::create_dir(&directory).unwrap();
+        let socket = directory.join("socket");
+        let mut command = Command::new(PROGRAM);
+        command.args(["--workers", "2", "--port", "0", "--save", ""]).args(options);
+        command.arg("--dir").arg(&directory).arg("--unixsocket").arg(&socket);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().contains("listening at")));
+        let client = BufReader::new(UnixStream::connect(&socket).unwrap());
+        (Self { child, directory }, client)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+        _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
 /// Values of many sizes, of which some are replaced by larger ones: what goes leaves holes. It
 /// shows that the count of bytes is near to what the allocator takes. The excess, which begins
 /// 32 MiB above, has a test of its own in `policies`.
@@ -27,19 +59,9 @@ fn resident(process: u32) -> u64 {
 #[cfg_attr(sanitizer = "address", ignore = "a sanitizer takes memory of its own")]
 fn the_program_stays_within_its_limit() {
     let _watched = watchdog();
-    let directory = std::env::temp_dir().join(format!("xtasking-memory-{}", std::process::id()));
-    _ = std::fs::remove_dir_all(&directory);
-    std::fs::create_dir(&directory).unwrap();
-    let socket = directory.join("socket");
-    let mut command = Command::new(PROGRAM);
-    command.args(["--workers", "2", "--port", "0", "--save", "", "--maxmemory-policy", "allkeys-lru"]);
-    command.arg("--maxmemory").arg(LIMIT.to_string());
-    command.arg("--dir").arg(&directory).arg("--unixsocket").arg(&socket);
-    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    assert!(lines.any(|line| line.unwrap().contains("listening at")));
-
-    let mut client = BufReader::new(UnixStream::connect(&socket).unwrap());
+    let limit = LIMIT.to_string();
+    let options = ["--maxmemory-policy", "allkeys-lru", "--maxmemory", &limit];
+    let (running, mut client) = Running::start("memory", &options);
     let (mut random, mut most, mut reply) = (Random(1), 0, String::new());
     for _ in 0..300 {
         let commands: String = (0..500)
@@ -53,7 +75,7 @@ fn the_program_stays_within_its_limit() {
             client.read_line(&mut reply).unwrap();
             assert_eq!(reply, "+OK\r\n");
         }
-        most = resident(child.id()).max(most);
+        most = resident(running.child.id()).max(most);
     }
     client.get_mut().write_all(b"INFO stats\r\n").unwrap();
     let evicted = client.lines().map(Result::unwrap).find_map(|line| {
@@ -61,9 +83,36 @@ fn the_program_stays_within_its_limit() {
         count.parse::<u64>().ok()
     });
     assert!(evicted.unwrap() > 10_000);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    std::fs::remove_dir_all(directory).unwrap();
     assert!(most <= LIMIT / 4 * 5 + FIXED, "{most} bytes");
     println!("{most} bytes at most");
+}
+
+/// Most of what the allocator has mapped is advised to be on huge pages, where the kernel has them.
+#[test]
+#[cfg_attr(sanitizer = "thread", ignore = "a sanitizer takes memory of its own")]
+#[cfg_attr(sanitizer = "address", ignore = "a sanitizer takes memory of its own")]
+fn values_are_on_memory_that_may_have_huge_pages() {
+    if !Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
+        return;
+    }
+    let _watched = watchdog();
+    let (running, mut client) = Running::start("pages", &[]);
+    let mut reply = String::new();
+    for key in 0..128 {
+        write!(client.get_mut(), "SETRANGE key:{key} 500000 {key:03}\r\n").unwrap();
+        client.read_line(&mut reply).unwrap();
+    }
+    assert_eq!(reply, ":500003\r\n".repeat(128));
+    let (mut resident, mut advised, mut size) = (0, 0, 0);
+    let mappings = std::fs::read_to_string(format!("/proc/{}/smaps", running.child.id())).unwrap();
+    for line in mappings.lines() {
+        if let Some(anonymous) = line.strip_prefix("Anonymous:") {
+            size = anonymous.trim().strip_suffix("kB").unwrap().trim().parse::<u64>().unwrap();
+            resident += size;
+        } else if line.starts_with("VmFlags:") && line.split(' ').any(|flag| flag == "hg") {
+            advised += size;
+        }
+    }
+    assert!(resident >= 60 * KIB, "{resident} KiB");
+    assert!(advised > resident / 2, "{advised} of {resident} KiB");
 }

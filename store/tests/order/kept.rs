@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use xtasking::Runtime;
 use xtasking_storage::SimulatedDisk;
 use xtasking_store::Engine;
-use xtasking_store::engine::Client;
+use xtasking_store::engine::{Client, LoadProgress};
 use xtasking_store::log::Options;
 use xtasking_store::rdb::RdbWriter;
 use xtasking_store::resp::Requests;
@@ -91,6 +91,76 @@ fn a_file_gives_the_order() {
         run(&mut client, &format!("SELECT {database}"));
         check(&mut client);
         assert_eq!(run(&mut client, "RANGECOUNT - +"), ":3000\r\n");
+    }
+}
+
+/// Returns a file of 30,000 keys that begin so.
+fn file(prefix: &str) -> Vec<u8> {
+    let (mut writer, value) = (RdbWriter::new(Vec::new()), Value::String(StringValue::new(&[b'x'; 50])));
+    writer.select(0).unwrap();
+    for number in 0..30_000 {
+        writer.record(format!("{prefix}:{number}").as_bytes(), &value, None).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+/// An empty store has no orders while keys are loaded, and gets them whatever comes of the load. A
+/// store with keys has them all the time.
+#[test]
+fn orders_are_there_after_a_load() {
+    let rt = runtime();
+    let engine = builder().build(&rt);
+    let mut client = engine.client();
+    let damaged = &file("damaged")[..1 << 20];
+    assert!(engine.load(damaged, |_| {}).is_err());
+    check(&mut client);
+    run(&mut client, "FLUSHALL");
+    for (prefix, meanwhile) in [("one", "-ERR the keys of this database"), ("two", ":30000\r\n")] {
+        let mut is_told = false;
+        let tell = |progress: LoadProgress| {
+            if progress.keys < 30_000 {
+                is_told = true;
+                let reply = run(&mut engine.client(), "RANGECOUNT PREFIX one");
+                assert!(reply.starts_with(meanwhile), "{reply}");
+            }
+        };
+        engine.load(&file(prefix)[..], tell).unwrap();
+        assert!(is_told);
+        check(&mut client);
+    }
+    // A worker cannot load, and the order stays.
+    run(&mut client, "FLUSHALL");
+    let own = engine.clone();
+    let loaded = rt.task(()).submit(move |(), _| own.load(&file("never")[..], |_| {}).is_err());
+    assert!(loaded.join().unwrap());
+    assert_eq!(run(&mut client, "RANGE - +"), "*0\r\n");
+}
+
+/// Keys of a log are in order though each was replayed without: also those before a range was
+/// removed, those after it, and those of a base.
+#[test]
+fn orders_are_there_after_a_replay() {
+    let _watched = watchdog();
+    let rt = runtime();
+    let (disk, time) = (SimulatedDisk::new(1), Arc::new(AtomicU64::new(1_000_000)));
+    let mut expected = Vec::new();
+    for start in 0..5 {
+        let engine = open(&rt, &disk, "0", &time);
+        let mut client = engine.client();
+        assert_eq!(all_keys(&mut client), expected, "start {start}");
+        check(&mut client);
+        fill(&mut client, 2000 + start);
+        if start % 2 == 1 {
+            assert_eq!(run(&mut client, "RANGEDEL [key:5 (key:6"), ":111\r\n");
+            run(&mut client, "SET key:501 x");
+        }
+        if start == 2 {
+            engine.rewrite_log().unwrap();
+        }
+        run(&mut client, &format!("SET start:{start} x"));
+        expected = all_keys(&mut client);
+        drop(client);
+        engine.log().unwrap().close().unwrap();
     }
 }
 

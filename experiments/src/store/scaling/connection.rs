@@ -23,11 +23,13 @@ pub(super) struct Turn {
     pub load: Arc<Mutex<EmbeddedLoad>>,
     pub pipeline: usize,
     pub connections: usize,
-    /// Requests that are answered from `from` to `until` count.
+    /// What is answered from `from` to `until` counts: commands, and transactions as a whole.
     pub from: u64,
     pub until: u64,
     pub counted: AtomicU64,
-    /// Requests that did not run in place.
+    /// Requests that the engine got, each command of a transaction one.
+    pub requests: AtomicU64,
+    /// Those of them that did not run in place.
     pub late: AtomicU64,
     pub wrong: Mutex<Option<Wrong>>,
 }
@@ -107,13 +109,14 @@ impl VirtualConnection {
         let Some(session) = self.session.take().filter(|_| error.is_none()) else {
             return self.fail(&turn, Wrong::new("a request was not parsed"), this, cx);
         };
-        turn.clocks.spend(turn.times.request * requests.len() as u64);
-        let (own, late) = (this.clone(), requests.len() as u64);
+        let (own, count) = (this.clone(), requests.len() as u64);
+        turn.clocks.spend(turn.times.request * count);
+        turn.requests.fetch_add(count, Relaxed);
         let then = move |finished, cx: &mut Context| {
             let this = own.clone();
             cx.task(own.write()).spawn(move |connection: &mut Self, cx| {
                 if let Some(turn) = &connection.turn {
-                    turn.late.fetch_add(late, Relaxed);
+                    turn.late.fetch_add(count, Relaxed);
                 }
                 connection.receive(finished, &this, cx);
             });

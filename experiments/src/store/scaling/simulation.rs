@@ -47,7 +47,16 @@ impl VirtualStore {
     /// If a reply is wrong.
     pub fn new(load: Load, times: VirtualTimes, cores: usize) -> Result<Self, Wrong> {
         let (simulation, clocks) = Simulation::with_costs(cores, 1, load.seed, Costs::default());
-        let simulation = simulation.calls_in_place(times.transfer);
+        Self::on(simulation.calls_in_place(times.transfer), clocks, load, times, cores)
+    }
+
+    fn on(
+        simulation: Simulation,
+        clocks: Clocks,
+        load: Load,
+        times: VirtualTimes,
+        cores: usize,
+    ) -> Result<Self, Wrong> {
         let rt = Runtime::builder().platform(simulation).build().map_err(|error| failed(&error))?;
         let clock = clocks.clone();
         let builder = match times.shards {
@@ -104,6 +113,7 @@ impl VirtualStore {
             from,
             until: from + time,
             counted: AtomicU64::new(0),
+            requests: AtomicU64::new(0),
             late: AtomicU64::new(0),
             wrong: Mutex::default(),
         });
@@ -111,12 +121,12 @@ impl VirtualStore {
         for done in begun {
             done.join().map_err(|error| failed(&error))?;
         }
-        let counted = turn.counted.load(Relaxed) as f64;
-        let late = turn.late.load(Relaxed) as f64;
+        let [counted, requests, late] =
+            [&turn.counted, &turn.requests, &turn.late].map(|count| count.load(Relaxed) as f64);
         if let Some(wrong) = lock(&turn.wrong).take() {
             return Err(wrong);
         }
-        Ok(VirtualRate { rate: counted / (time as f64 / 1e9), late: late / counted.max(1.0) })
+        Ok(VirtualRate { rate: counted / (time as f64 / 1e9), late: late / requests.max(1.0) })
     }
 
     fn begin(&self, connection: &Object<Plain<VirtualConnection>>, turn: &Arc<Turn>) -> xtasking::Handle<()> {
@@ -136,8 +146,12 @@ mod tests {
 
     const TIMES: VirtualTimes = VirtualTimes { system: 8_000, request: 300, transfer: 0, shards: None };
 
+    fn load(popularity: Popularity) -> Load {
+        Load { keys: 1000, value_size: 8, connections: 16, popularity, seed: 1 }
+    }
+
     fn rate(cores: usize, kind: &str, pipeline: usize, popularity: Popularity, transfer: u64) -> f64 {
-        let load = Load { keys: 1000, value_size: 8, connections: 16, popularity, seed: 1 };
+        let load = load(popularity);
         let store = VirtualStore::new(load, VirtualTimes { transfer, ..TIMES }, cores).unwrap();
         let turn = store.turn(&kind.parse().unwrap(), pipeline, 2_000_000).unwrap();
         assert!(turn.late == 0.0, "requests run in place");
@@ -163,5 +177,15 @@ mod tests {
         }
         let slow = times("get", 16, Popularity::Zipf, 20_000);
         assert!(slow < 3.0, "a line that is slow to come is a limit: {slow}");
+    }
+    /// Without calls in place all requests are late: each command of a transaction is one.
+    #[test]
+    fn the_share_of_late_requests_is_one_of_requests() {
+        for kind in ["get", "multi:3", "mset:3"] {
+            let (simulation, clocks) = Simulation::with_costs(2, 1, 1, Costs::default());
+            let store = VirtualStore::on(simulation, clocks, load(Popularity::Uniform), TIMES, 2).unwrap();
+            let turn = store.turn(&kind.parse().unwrap(), 8, 500_000).unwrap();
+            assert!(turn.late > 0.999 && turn.late <= 1.0, "{kind}: {}", turn.late);
+        }
     }
 }

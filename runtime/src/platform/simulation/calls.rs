@@ -1,8 +1,12 @@
 //! Calls in virtual time: what a task runs in place, inside objects with latches.
 //!
-//! A step of a virtual core runs as a whole, and so do the calls of its task. So no call ever finds
-//! a latch held. When it would have been is computed here, as for the lock of a shared queue: each
-//! object keeps the spans of the calls that are not past for every core.
+//! A step of a virtual core runs as a whole, and so do the calls of its task. So no call finds a
+//! latch held, except inside of a join. When it would have been is computed here, as for the lock
+//! of a shared queue: each object keeps the spans of the calls that are not past for every core.
+//!
+//! At a join other cores run steps in the midst of the joining task, which still has its latches. A
+//! call of such a step that finds one of these held comes back. Its time is spent nevertheless, and
+//! its span is kept, as it is recorded before the latch is tried.
 
 use super::Simulation;
 use super::lock::VirtualLock;

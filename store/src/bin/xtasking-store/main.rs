@@ -3,8 +3,10 @@
 //! `xtasking-store [FILE] [--SETTING VALUE]…`: the file is a `redis.conf`, and settings are named
 //! as there.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+#[allow(unsafe_code, reason = "options of the allocator, which is written in C")]
+mod allocator;
 mod durable;
 mod import;
 mod page;
@@ -28,9 +30,6 @@ use xtasking_store::engine::{Builder, LoadProgress};
 use xtasking_store::net::{ServeError, Service};
 use xtasking_store::server::{LastSnapshot, Setting, Settings, Shutdown};
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// The setting of save points, and what the program has for it if none are chosen.
 const SAVE: &str = "save";
 const SAVE_POINTS: &str = "3600 1 300 100 60 10000";
@@ -39,6 +38,7 @@ const SAVE_POINTS: &str = "3600 1 300 100 60 10000";
 const USER: &str = "user";
 
 fn main() -> ExitCode {
+    allocator::keep_freed_memory_for_a_second();
     match run(&command().get_matches()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -1,0 +1,91 @@
+//! The runtime with no operating system below.
+//!
+//! An image is a program that is linked with this kernel, and that a virtual machine boots. The
+//! kernel brings the cores up, and is a [platform](xtasking::platform::Platform) for runtimes:
+//! [`Cores`]. Nothing in it has control flow but tasks, the program, and handlers of interrupts
+//! that only end a halt.
+//!
+//! ```text
+//! #![no_std]
+//! #![no_main]
+//! #![forbid(unsafe_code)]
+//!
+//! xkernel::program!(run);
+//!
+//! fn run(machine: &'static xkernel::Machine) {
+//!     let rt = machine.runtime().build().expect("a runtime");
+//!     rt.task(()).spawn(|(), _cx| xkernel::println!("a task"));
+//! }
+//! ```
+//!
+//! `docs/explanation/kernel.md` in the repository says how it works, `kernel/README.md` how to run
+//! it.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `acpi` | the firmware's tables of cores and nodes |
+//! | `boot` | from the loader to Rust |
+//! | `clock` | the counter of cycles as a clock |
+//! | `console` | the serial port |
+//! | `cores` | the cores: their jobs, sleep and wake-ups |
+//! | `cpu` | registers, interrupts, what a core does for itself |
+//! | `lock` | a lock that spins |
+//! | `machine` | what a program knows of the machine |
+//! | `memory` | page tables, page frames by node, the heap |
+//! | `platform` | the platform of runtimes |
+//! | `report` | panics, faults, the end |
+//! | `start` | the order in which all of it begins |
+
+#![cfg_attr(not(test), no_std)]
+// On the host only what needs no machine is compiled, for its tests.
+#![cfg_attr(not(target_os = "none"), allow(dead_code, unused_imports))]
+
+extern crate alloc;
+
+mod acpi;
+#[cfg(target_os = "none")]
+mod boot;
+#[cfg(target_os = "none")]
+mod clock;
+#[cfg(target_os = "none")]
+mod console;
+#[cfg(target_os = "none")]
+mod cores;
+#[cfg(target_os = "none")]
+mod cpu;
+mod lock;
+#[cfg(target_os = "none")]
+mod machine;
+mod memory;
+#[cfg(target_os = "none")]
+mod platform;
+#[cfg(target_os = "none")]
+mod report;
+#[cfg(target_os = "none")]
+mod start;
+
+#[cfg(target_os = "none")]
+pub use console::print;
+#[cfg(target_os = "none")]
+pub use machine::Machine;
+#[cfg(target_os = "none")]
+pub use platform::Cores;
+#[cfg(target_os = "none")]
+pub use report::{ExitStatus, exit};
+
+/// The largest number of cores. Further ones are not started.
+pub const MAX_CORES: usize = 64;
+
+/// Names the function that an image runs: `fn(&'static Machine)`.
+///
+/// The machine is switched off when it returns, with [`ExitStatus::Success`].
+#[macro_export]
+macro_rules! program {
+    ($program:path) => {
+        /// The kernel calls it when the machine is up.
+        #[unsafe(no_mangle)]
+        fn xkernel_program(machine: &'static $crate::Machine) {
+            $program(machine)
+        }
+    };
+}
