@@ -67,6 +67,13 @@ impl Deque {
         true
     }
 
+    /// Lets other workers steal the task that was to run next.
+    pub fn stop_keeping(&mut self) {
+        if let Some(next) = self.next.take() {
+            self.ring.push(next);
+        }
+    }
+
     #[inline]
     pub fn push(&mut self, task: NonNull<Task>) {
         self.ring.push(task);

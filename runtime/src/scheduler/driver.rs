@@ -148,16 +148,17 @@ impl Driver {
     ///
     /// Calls `is_over` between any two [steps](Self::step) and each time that
     /// [`wake`](crate::platform::Platform::wake) ends a sleep; not again once it has returned true.
+    ///
+    /// The tasks run on the stack of the thread that waits. So it must hold nothing meanwhile that
+    /// a task may wait for, such as a lock: that would be a deadlock.
     pub fn run_until(&mut self, mut is_over: impl FnMut() -> bool) -> bool {
+        self.held.iter_mut().for_each(|worker| worker.count_as_awake());
         let (mut probes, mut spin_limit) = (0, SPIN_LIMIT);
         // A stand-in gives way between any two tasks.
         let max_tasks = if self.is_stand_in { 1 } else { BURST };
         loop {
             if is_over() {
-                // Out of the epochs and off the search, so that other workers expect nothing of it.
-                if !planted!("wait-over-in-epoch") {
-                    _ = self.sleep_until(&mut || true);
-                }
+                self.stand_aside();
                 return true;
             }
             match self.step(max_tasks) {
@@ -178,6 +179,7 @@ impl Driver {
                 Progress::Idle => {
                     probes = 0;
                     if self.sleep_until(&mut is_over) {
+                        self.stand_aside();
                         return true;
                     }
                 }

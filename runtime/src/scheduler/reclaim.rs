@@ -5,7 +5,7 @@
 use super::RuntimeState;
 use crate::memory::{Epochs, Ledger, OFFLINE, Reclaim, Retired, slot};
 use crate::monitor::WorkerCounters;
-use crate::sync::{Padded, Relaxed};
+use crate::sync::{Padded, Relaxed, SeqCst};
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::ptr::NonNull;
@@ -125,5 +125,33 @@ impl EpochState {
     pub fn abandon_garbage(&mut self, shared: &RuntimeState, counters: &WorkerCounters) {
         counters.abandoned.add(self.retired.len() as u64);
         shared.adopt(self.retired.drain(..));
+    }
+}
+
+impl RuntimeState {
+    /// Takes over retired objects, for any worker to free.
+    pub(crate) fn adopt(&self, retired: impl Iterator<Item = Retired>) {
+        let mut orphans = self.orphans.lock();
+        if let Some(orphans) = &mut *orphans {
+            orphans.extend(retired);
+            // SeqCst, with `Worker::fall_asleep`: either the last worker to fall asleep sees this,
+            // or `wake_for_garbage` sees that all sleep.
+            self.has_orphans.store(true, SeqCst);
+        } else {
+            drop(orphans);
+            // SAFETY: no run queue is left, so no task is that could reach the objects.
+            retired.for_each(|retired| _ = unsafe { retired.free(None) });
+        }
+    }
+
+    /// Wakes a worker to free orphans if all workers sleep: `worker`, or the next one that sleeps
+    /// if that is not driven now.
+    pub(crate) fn wake_for_garbage(&self, worker: usize) {
+        if !planted!("garbage-left-to-sleepers") && self.awake.0.load(SeqCst) == 0 {
+            let mut all = (worker..self.slots.len()).chain(0..worker);
+            if let Some(asleep) = all.find(|&queue| self.slots[queue].asleep.0.load(SeqCst)) {
+                self.wake(asleep);
+            }
+        }
     }
 }

@@ -347,28 +347,6 @@ impl RuntimeState {
         chosen
     }
 
-    /// Takes over retired objects, for any worker to free.
-    pub(crate) fn adopt(&self, retired: impl Iterator<Item = Retired>) {
-        let mut orphans = self.orphans.lock();
-        if let Some(orphans) = &mut *orphans {
-            orphans.extend(retired);
-            // SeqCst, with `Worker::fall_asleep`: either the last worker to fall asleep sees this,
-            // or `wake_for_garbage` sees that all sleep.
-            self.has_orphans.store(true, SeqCst);
-        } else {
-            drop(orphans);
-            // SAFETY: no run queue is left, so no task is that could reach the objects.
-            retired.for_each(|retired| _ = unsafe { retired.free(None) });
-        }
-    }
-
-    /// Wakes a worker to free orphans if all workers sleep.
-    pub(crate) fn wake_for_garbage(&self, worker: usize) {
-        if !planted!("garbage-left-to-sleepers") && self.awake.0.load(SeqCst) == 0 {
-            self.wake(worker);
-        }
-    }
-
     /// Creates a limit, which the shutdown closes.
     pub(crate) fn open_limit(&self, most: usize) -> Limit {
         self.limits.open(most, &self.platform)

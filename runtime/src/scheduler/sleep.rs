@@ -38,6 +38,7 @@
 use super::runtime_state::phase;
 use super::{Driver, Worker};
 use crate::sync::{SeqCst, fence, yield_now};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 /// Nanoseconds from one look at the events of other workers to the next.
@@ -56,13 +57,7 @@ impl Driver {
     /// As [`sleep`](Self::sleep), but also until `is_over` returns true, which it asks before it
     /// parks and each time it is woken. Returns true in this case.
     pub(super) fn sleep_until(&mut self, is_over: &mut impl FnMut() -> bool) -> bool {
-        let mut held: Vec<_> = self.held.take().into_iter().collect();
-        for &queue in &self.owned {
-            held.extend(self.shared.take_unclaimed(queue).map(|mut worker| {
-                worker.holder = self.worker();
-                worker
-            }));
-        }
+        let mut held = self.take_owned();
         // Each of them falls asleep, whatever the others have found.
         let mut found_something =
             held.iter_mut().map(|worker| worker.fall_asleep()).filter(|&found| found).count() > 0;
@@ -98,10 +93,58 @@ impl Driver {
         }
         // What has ended the sleep may be an event.
         self.look_next();
+        self.keep_last(held);
+        was_over
+    }
+
+    /// Takes this worker out of the runtime until it is driven again: its thread goes on with
+    /// something else. It leaves the epochs, the search and the workers that count as awake, and
+    /// passes on a wake-up that it may have been given.
+    pub(super) fn stand_aside(&mut self) {
+        if planted!("wait-over-in-epoch") {
+            return;
+        }
+        let mut held = self.take_owned();
+        held.iter_mut().for_each(|worker| worker.stand_aside());
+        // Pairs with the fences of threads that publish work and wake a worker unless one is idle,
+        // and with that in `wake_for_tasks`: either this thread sees the work below, or that thread
+        // sees that this worker is neither idle nor asleep, and wakes another one.
+        fence(SeqCst);
+        if !planted!("wait-over-keeps-wake-up") {
+            let worker = self.worker();
+            if self.shared.has_shared_tasks() || self.shared.find_neglected(worker).is_some() {
+                self.shared.wake_for_tasks(worker);
+            } else if held.iter().any(|worker| worker.sees_job() || worker.sees_tasks_to_steal()) {
+                self.shared.wake_for_work(worker);
+            }
+        }
+        if self.shared.has_orphans.load(SeqCst) {
+            self.shared.wake_for_garbage(self.worker());
+        }
+        if self.shared.phase() != phase::OPEN {
+            // After the fence, as in `fall_asleep`.
+            self.shared.notify_if_drained();
+        }
+        self.keep_last(held);
+    }
+
+    /// Takes all run queues that this worker owns and that no other thread holds.
+    fn take_owned(&mut self) -> Vec<Box<Worker>> {
+        let mut held: Vec<_> = self.held.take().into_iter().collect();
+        for &queue in &self.owned {
+            held.extend(self.shared.take_unclaimed(queue).map(|mut worker| {
+                worker.holder = self.worker();
+                worker
+            }));
+        }
+        held
+    }
+
+    /// Holds the last of these run queues, and parks the others.
+    fn keep_last(&mut self, mut held: Vec<Box<Worker>>) {
         let last = held.pop();
         held.into_iter().for_each(|worker| self.release(worker));
         self.held = last;
-        was_over
     }
 
     /// Returns true if a run queue that this worker owns has events or due timers.
@@ -134,6 +177,7 @@ impl Worker {
     /// Marks this run queue as asleep, and probes everywhere a second time. Returns true if there
     /// is something to do. The head of this file has the steps.
     fn fall_asleep(&mut self) -> bool {
+        self.count_as_awake();
         self.epoch.leave_garbage(&self.shared, self.index, self.trace.counters());
         self.heap.flush_before_sleep();
         self.set_idle(false);
@@ -175,6 +219,35 @@ impl Worker {
             self.trace.asleep();
         }
         found_something
+    }
+
+    /// Prepares this run queue for a time in which no thread drives it. Its inbox waits; other
+    /// workers may steal its unbound tasks.
+    fn stand_aside(&mut self) {
+        self.epoch.leave_garbage(&self.shared, self.index, self.trace.counters());
+        self.heap.flush_before_sleep();
+        self.set_idle(false);
+        self.set_searching(false);
+        self.unbound.offer(&self.shared.slots[self.index]);
+        self.epoch.go_offline(&self.shared.epochs);
+        if !self.is_aside && !planted!("wait-over-counts-as-awake") {
+            self.is_aside = true;
+            // SeqCst, with `RuntimeState::wake_for_garbage`: either that thread sees that none is
+            // awake, or the caller sees its orphans.
+            self.shared.awake.0.fetch_sub(1, SeqCst);
+        }
+    }
+
+    /// Counts this run queue as awake again if it stood aside.
+    pub(super) fn count_as_awake(&mut self) {
+        if core::mem::take(&mut self.is_aside) {
+            self.shared.awake.0.fetch_add(1, SeqCst);
+        }
+    }
+
+    /// Returns true if there are unbound tasks that a worker could steal, of this one or another.
+    fn sees_tasks_to_steal(&self) -> bool {
+        !self.slot().steal_batch.is_empty() || self.sees_unbound_tasks()
     }
 
     /// Returns true if no thread has woken this run queue since it fell asleep.

@@ -7,6 +7,7 @@
 //! `pool/deque.rs` and `pool/task_ring.rs` have the structures.
 
 use super::run_queue::UNBOUND;
+use super::runtime_state::WorkerSlot;
 use super::unbound::{Unbound, UnboundQueue};
 use super::{RuntimeState, Worker};
 use crate::pool::QueuePolicy;
@@ -28,6 +29,15 @@ impl Unbound {
             // one sleeps, or the other one sees the batch before it does.
             fence(SeqCst);
             shared.wake_for_work(worker);
+        }
+    }
+
+    /// Offers tasks to other workers even if there is only one. The caller passes a fence and wakes
+    /// a worker.
+    pub fn offer(&mut self, slot: &WorkerSlot) {
+        if let UnboundQueue::Stealing(deque) = &mut self.queue {
+            deque.stop_keeping();
+            _ = slot.steal_batch.is_empty() && deque.share(&slot.steal_batch);
         }
     }
 

@@ -55,6 +55,8 @@ pub struct Worker {
     pub(crate) nested: u8,
     /// Cleanup that the guard of a panicked task has left to the worker.
     pub(crate) aftermath: Option<Aftermath>,
+    /// No thread drives it, and `RuntimeState::awake` does not count it.
+    pub(super) is_aside: bool,
 }
 
 impl Drop for Worker {
@@ -91,6 +93,7 @@ impl Worker {
             marked: None,
             nested: 0,
             aftermath: None,
+            is_aside: false,
             shared,
         }
     }

@@ -209,7 +209,8 @@ impl RuntimeState {
     }
 
     /// Parks a run queue, between two tasks. The caller wakes its owner.
-    pub(super) fn park_queue(&self, worker: Box<Worker>) {
+    pub(super) fn park_queue(&self, mut worker: Box<Worker>) {
+        worker.count_as_awake();
         self.slots[worker.index].parked.put(NonNull::from(Box::leak(worker)));
         // Pairs with the fence in `Driver::sleep`: either the owner sees the parked run queue, or
         // the caller reads its owner after this and wakes it.

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::task::{Wake, Waker};
 use std::thread::{self, JoinHandle, Thread, ThreadId};
 use std::time::{Duration, Instant};
-use xtasking::Runtime;
 use xtasking::platform::{CpuTopology, Driver, GlobalPages, PageSource, Platform, PlatformError, WouldBlock};
+use xtasking::{QueuePolicy, Runtime};
 
 thread_local! {
     static IS_WORKER: Cell<bool> = const { Cell::new(false) };
@@ -17,21 +17,26 @@ thread_local! {
 
 /// Two workers: the first runs on the thread that waits, the second on its own.
 struct Together {
-    first: Mutex<Option<Driver>>,
+    first: Arc<Mutex<Option<Driver>>>,
+    is_second_parked: Arc<AtomicBool>,
     second: Mutex<Option<JoinHandle<()>>>,
     threads: Arc<[Mutex<Option<Thread>>; 2]>,
     began: Instant,
 }
 
 impl Together {
-    fn runtime() -> Runtime {
-        let platform = Self {
-            first: Mutex::default(),
+    fn new() -> Self {
+        Self {
+            first: Arc::default(),
+            is_second_parked: Arc::default(),
             second: Mutex::default(),
             threads: Arc::default(),
             began: Instant::now(),
-        };
-        Runtime::builder().platform(platform).name_running(true).build().unwrap()
+        }
+    }
+
+    fn runtime() -> Runtime {
+        Runtime::builder().platform(Self::new()).name_running(true).build().unwrap()
     }
 
     /// Drives the first worker. Returns false if there is none any longer.
@@ -77,8 +82,14 @@ impl Platform for Together {
         Ok(())
     }
 
-    fn park(&self, _worker: usize) {
+    fn park(&self, worker: usize) {
+        if worker == 1 {
+            self.is_second_parked.store(true, SeqCst);
+        }
         thread::park();
+        if worker == 1 {
+            self.is_second_parked.store(false, SeqCst);
+        }
     }
 
     fn wake(&self, worker: usize) {
@@ -177,4 +188,58 @@ fn all_tasks_run_before_the_end() {
     }
     drop(rt);
     assert_eq!(count.load(SeqCst), 1000);
+}
+
+/// A runtime on [`Together`], whose first worker this test drives, and whether its second one is
+/// parked.
+fn driven_by_hand() -> (Runtime, Arc<Mutex<Option<Driver>>>, impl Fn()) {
+    let platform = Together::new();
+    let (first, is_parked) = (platform.first.clone(), platform.is_second_parked.clone());
+    let rt = Runtime::builder().platform(platform).pool(QueuePolicy::WorkStealing).build().unwrap();
+    (rt, first, move || eventually("the second worker is parked", || is_parked.load(SeqCst)))
+}
+
+/// Drives the first worker until it is idle and the second one is parked, and calls `at_end` then.
+fn drive_until_idle(first: &Mutex<Option<Driver>>, await_parked: impl Fn(), at_end: impl Fn()) {
+    let mut driver = first.lock().unwrap().take().unwrap();
+    let mut looks = 0;
+    assert!(driver.run_until(|| {
+        looks += 1;
+        // A step before this look has found nothing, so the worker says that it is idle.
+        if looks == 3 {
+            await_parked();
+            at_end();
+        }
+        looks == 3
+    }));
+    *first.lock().unwrap() = Some(driver);
+}
+
+#[test]
+fn a_task_that_comes_as_the_wait_ends_runs_elsewhere() {
+    let _watchdog = watchdog();
+    let (rt, first, await_parked) = driven_by_hand();
+    for _ in 0..10 {
+        let has_run = Arc::new(AtomicBool::new(false));
+        drive_until_idle(&first, &await_parked, || {
+            let has_run = has_run.clone();
+            // The thread that spawns sees an idle worker, and wakes none.
+            rt.task(()).spawn(move |(), _cx| has_run.store(true, SeqCst));
+        });
+        eventually("the second worker runs the task", || has_run.load(SeqCst));
+    }
+}
+
+#[test]
+fn garbage_is_freed_while_the_first_worker_is_not_driven() {
+    let _watchdog = watchdog();
+    let (rt, first, await_parked) = driven_by_hand();
+    let drops = Arc::new(AtomicUsize::new(0));
+    for round in 1..10 {
+        let object = rt.plain(Dropped(drops.clone())).build();
+        drive_until_idle(&first, &await_parked, || {});
+        await_parked();
+        drop(object);
+        eventually("the object is dropped", || drops.load(SeqCst) == round);
+    }
 }
