@@ -33,7 +33,10 @@ pub(crate) fn measure(port: u16) {
     let (mut cycles, mut ticks) = (u64::MAX, u64::MAX);
     for _ in 0..MEASUREMENTS {
         apic::start_timer(u32::MAX);
-        let (from, counted_from, left_from) = (reference(), cpu::counter(), apic::timer_left());
+        // The reference comes last here and first below: an interruption in between makes the
+        // window of the others longer, and the shortest window counts.
+        let (counted_from, left_from) = (cpu::counter(), apic::timer_left());
+        let from = reference();
         let passed = loop {
             let passed = u64::from(reference().wrapping_sub(from) & REFERENCE_MASK);
             if passed >= MEASURED {
@@ -45,8 +48,9 @@ pub(crate) fn measure(port: u16) {
         ticks = ticks.min(u64::from(left) * MEASURED / passed);
     }
     apic::start_timer(0);
+    assert!(cycles > 0 && ticks > 0, "the counter of cycles or the timer stands still");
     let nanoseconds = MEASURED * 1_000_000_000 / REFERENCE_HZ;
-    NANOSECONDS.store((nanoseconds << SHIFT) / cycles.max(1), Relaxed);
+    NANOSECONDS.store((nanoseconds << SHIFT) / cycles, Relaxed);
     TIMER_TICKS.store((ticks << 20) / nanoseconds, Relaxed);
 }
 

@@ -16,6 +16,8 @@ const STATUS: u16 = PORT + 5;
 const IS_READY: u8 = 1 << 5;
 /// Probes for that before the byte is sent all the same: without a port there is no answer.
 const READY_PROBES: u32 = 100_000;
+/// Bytes of a report that are written at a time.
+const FAILURE_BYTES: usize = 512;
 /// Probes for the lock of the console by a core that reports a failure.
 const LOCK_PROBES: u32 = 10_000_000;
 
@@ -72,8 +74,43 @@ pub fn print(text: fmt::Arguments<'_>) {
 
 /// Writes to the console without a heap, even if another core never ends its line.
 pub(crate) fn print_failure(text: fmt::Arguments<'_>) {
-    if SERIAL.try_with(LOCK_PROBES, |serial| _ = serial.write_fmt(text)).is_none() {
-        _ = Serial.write_fmt(text);
+    // Formatted outside of the lock, as that may fail: what the program displays is its code.
+    let mut line = FailureText { bytes: [0; FAILURE_BYTES], count: 0 };
+    _ = line.write_fmt(text);
+    line.flush();
+}
+
+/// Writes to the console without a lock.
+pub(crate) fn print_at_once(text: &str) {
+    _ = Serial.write_str(text);
+}
+
+/// A text on the stack, which goes to the console when it is full.
+struct FailureText {
+    bytes: [u8; FAILURE_BYTES],
+    count: usize,
+}
+
+impl FailureText {
+    fn flush(&mut self) {
+        let text = &self.bytes[..self.count];
+        if SERIAL.try_with(LOCK_PROBES, |serial| text.iter().for_each(|&byte| serial.send(byte))).is_none() {
+            text.iter().for_each(|&byte| Serial.send(byte));
+        }
+        self.count = 0;
+    }
+}
+
+impl Write for FailureText {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for byte in text.bytes() {
+            if self.count == FAILURE_BYTES {
+                self.flush();
+            }
+            self.bytes[self.count] = byte;
+            self.count += 1;
+        }
+        Ok(())
     }
 }
 

@@ -1,13 +1,13 @@
 //! How the machine ends: by the program, or with a report of a panic or a fault.
 
-use crate::console::print_failure;
+use crate::console::{print_at_once, print_failure};
 use crate::cores;
 use crate::cpu::interrupts::Frame;
 use crate::cpu::{self, apic, ports};
 use crate::memory::stacks;
 use core::fmt::Arguments;
 use core::panic::PanicInfo;
-use core::sync::atomic::{AtomicBool, Ordering::*};
+use core::sync::atomic::{AtomicUsize, Ordering::*};
 
 /// The port of QEMU's device `isa-debug-exit`: a number ends the virtual machine with the status
 /// 2 n + 1.
@@ -28,8 +28,11 @@ pub enum ExitStatus {
     Fault = 19,
 }
 
-/// A core reports a failure, and all others are to halt.
-static IS_STOPPED: AtomicBool = AtomicBool::new(false);
+/// The index of the core that reports a failure, while all others are to halt; or [`NONE`].
+static REPORTER: AtomicUsize = AtomicUsize::new(NONE);
+const NONE: usize = usize::MAX;
+/// What is written if the core that reports a failure fails again.
+const SECOND_FAILURE: &str = "\nFAILED AGAIN: a second failure within the report of the first\n";
 
 /// The page fault, and what its error says.
 const PAGE_FAULT: u64 = 14;
@@ -71,22 +74,30 @@ pub fn exit(status: ExitStatus) -> ! {
 /// Called by the interrupt that cannot be held back: halts this core if another one reports a
 /// failure.
 pub(crate) fn halt_if_stopped() {
-    if IS_STOPPED.load(SeqCst) {
+    let reporter = REPORTER.load(SeqCst);
+    if reporter != NONE && reporter != cores::own().index() {
         cpu::halt_for_ever();
     }
 }
 
-/// Halts all other cores. A core that fails while another one reports halts itself.
-fn stop_others() {
-    if IS_STOPPED.swap(true, SeqCst) {
-        cpu::halt_for_ever();
+/// Halts all other cores. A core that fails while another one reports halts itself. If the report
+/// itself fails, this ends the machine with the status of the second failure.
+fn stop_others(status: ExitStatus) {
+    let own = cores::own().index();
+    match REPORTER.compare_exchange(NONE, own, SeqCst, SeqCst) {
+        Ok(_) => apic::halt_others(),
+        Err(reporter) if reporter == own => {
+            // Nothing is formatted and no lock is taken: that may be what has failed.
+            print_at_once(SECOND_FAILURE);
+            exit(status)
+        }
+        Err(_) => cpu::halt_for_ever(),
     }
-    apic::halt_others();
 }
 
 /// Reports a failure with what ran on this core, and ends the machine.
 fn end(status: ExitStatus, what: Arguments<'_>) -> ! {
-    stop_others();
+    stop_others(status);
     let core = cores::own();
     print_failure(format_args!("\n{what}\n  core {} of node {}\n", core.index(), core.node()));
     match core.try_worker() {

@@ -7,7 +7,7 @@
 use crate::acpi::{self, Fact};
 use crate::boot::{self, LoaderInfo};
 use crate::cpu::{self, apic, interrupts, tables};
-use crate::memory::{LARGE_PAGE, PAGE, Span, Spans, paging, stacks, zones};
+use crate::memory::{PAGE, Span, Spans, paging, stacks, zones};
 use crate::report::{self, ExitStatus};
 use crate::{MAX_CORES, Machine, clock, console, cores};
 use alloc::boxed::Box;
@@ -179,11 +179,13 @@ unsafe fn read_machine(firmware: &mut Firmware) -> Spans {
 ///
 /// Only this core runs, with the loader's tables. The runs are memory that nothing uses.
 unsafe fn make_memory(mut spans: Spans) {
-    // Tables come from the beginning of the memory behind the image, which the loader maps.
-    let first = paging::image().end.next_multiple_of(PAGE);
-    let (mut next, end) = (first, (first + LARGE_PAGE * 8).min(LOADER_MAPS));
+    // Tables come from the beginning of the first memory behind the image, which the loader maps.
+    let run = spans.iter().map(|(span, _)| span).min_by_key(|span| span.start);
+    let run = run.expect("there is memory behind the image");
+    let (first, end) = (run.start, run.end.min(LOADER_MAPS));
+    let mut next = first;
     let mut frames = || {
-        assert!(next < end, "the page tables are too large");
+        assert!(next + PAGE <= end, "the first run of memory, {run:x?}, is too short for page tables");
         next += PAGE;
         next - PAGE
     };

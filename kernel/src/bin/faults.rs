@@ -8,6 +8,7 @@ extern crate alloc;
 
 use alloc::vec::Vec;
 use core::arch::asm;
+use core::fmt;
 use core::hint::black_box;
 use xkernel::{Machine, println};
 use xtasking::primitive::SpinLatch;
@@ -30,6 +31,8 @@ fn run(machine: &'static Machine) {
         "invalid" => invalid_instruction,
         "double" => double_fault,
         "memory" => exhaust,
+        "nested" => || panic!("{}", FailsToo),
+        "deep-panic" => || _ = black_box(recurse_then_panic(black_box(1))),
         "idle" => return println!("nothing fails"),
         _ => panic!("{kind} is not one of {KINDS:?}"),
     };
@@ -40,8 +43,28 @@ fn run(machine: &'static Machine) {
 }
 
 /// What may fail.
-static KINDS: [&str; 9] =
-    ["panic", "stack", "null", "code", "constant", "data", "invalid", "double", "memory"];
+static KINDS: [&str; 11] = [
+    "panic",
+    "stack",
+    "null",
+    "code",
+    "constant",
+    "data",
+    "invalid",
+    "double",
+    "memory",
+    "nested",
+    "deep-panic",
+];
+
+/// Panics while the report of a panic displays it.
+struct FailsToo;
+
+impl fmt::Display for FailsToo {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        panic!("within a report")
+    }
+}
 
 /// Writes where nothing may be written.
 fn write(address: *mut u8) {
@@ -68,6 +91,17 @@ fn invalid_instruction() {
 fn recurse(depth: u64) -> u64 {
     let here = black_box([depth; 16]);
     recurse(here[3] + 1) + black_box(here)[5]
+}
+
+/// Panics where the stack has too little room left for a report.
+fn recurse_then_panic(depth: u64) -> u64 {
+    /// Where a core's stack begins in its addresses, which are a multiple of as many.
+    const STACK_START: usize = 4 << 20;
+    const CORE_ADDRESSES: usize = 16 << 20;
+    const ROOM: usize = 1024;
+    let here = black_box([depth; 4]);
+    assert!((&raw const here).addr() % CORE_ADDRESSES > STACK_START + ROOM, "near the end of the stack");
+    recurse_then_panic(here[1] + 1) + black_box(here)[2]
 }
 
 /// Takes all memory.

@@ -71,15 +71,20 @@ first_core:
     call {first_main}
     ud2
 
-// Cores arrive in any order, so each finds its index by the number of its interrupt controller.
+// Cores arrive in any order, so each finds its index by its APIC ID. One without an index halts.
 other_core:
     mov eax, 0xfee00020
     mov eax, [rax]
     shr eax, 24
     mov edi, [{core_of_apic} + rax * 4]
+    cmp edi, {no_core}
+    je 3f
     mov rsp, [{core_stacks} + rdi * 8]
     call {other_main}
     ud2
+3:  cli
+    hlt
+    jmp 3b
 
 // Copied to 0x8000, where a core that starts begins in 16-bit mode.
 .code16

@@ -9,8 +9,11 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 static START_INFO: AtomicU64 = AtomicU64::new(0);
 /// The physical address of the page tables that a core loads when it starts.
 static PAGE_ROOT: AtomicU64 = AtomicU64::new(0);
-/// The index of the core with each number of an interrupt controller.
-static CORE_OF_APIC: [AtomicU32; 256] = [const { AtomicU32::new(0) }; 256];
+/// The index of the core with each APIC ID, or [`NO_CORE`].
+static CORE_OF_APIC: [AtomicU32; 256] = [const { AtomicU32::new(NO_CORE) }; 256];
+/// The index of a core that the firmware does not list, or beyond [`MAX_CORES`](crate::MAX_CORES):
+/// it halts.
+const NO_CORE: u32 = u32::MAX;
 /// The upper end of the stack of each core but the first.
 static CORE_STACKS: [AtomicPtr<u8>; crate::MAX_CORES] =
     [const { AtomicPtr::new(core::ptr::null_mut()) }; crate::MAX_CORES];
@@ -20,6 +23,7 @@ global_asm!(
     start_info = sym START_INFO,
     page_root = sym PAGE_ROOT,
     core_of_apic = sym CORE_OF_APIC,
+    no_core = const NO_CORE,
     core_stacks = sym CORE_STACKS,
     first_main = sym crate::start::first_main,
     other_main = sym crate::start::other_main,

@@ -27,8 +27,9 @@ pub(crate) fn counter() -> u64 {
 
 /// Lets interrupts in from now on.
 pub(crate) fn enable_interrupts() {
-    // SAFETY: each interrupt has a handler and a stack of its own, which disturb no code.
-    unsafe { asm!("sti", options(nomem, nostack)) };
+    // SAFETY: each interrupt has a handler and a stack of its own, which disturb no code. Accesses
+    // to memory do not move across it, as the assembly may access memory, too.
+    unsafe { asm!("sti", options(nostack)) };
 }
 
 /// Calls `critical` while no interrupt comes in.
