@@ -97,7 +97,7 @@ impl Core {
     }
 
     /// Lets this core be given another job. Each job calls it near its end, before it says
-    /// elsewhere that it has ended: what is told so finds a free core.
+    /// elsewhere that it has ended, so that the next job finds a free core.
     pub fn become_free(&self) {
         self.is_free.store(true, Release);
     }

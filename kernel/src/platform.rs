@@ -18,6 +18,8 @@ use xtasking::platform::{CpuTopology, Driver, PageSource, Platform, PlatformErro
 
 /// The worker that runs while the program waits.
 const PROGRAM_WORKER: usize = 0;
+/// The core that has the program.
+const PROGRAM_CORE: usize = 0;
 /// The core of a worker that no core drives.
 const NOWHERE: usize = usize::MAX;
 /// The time of a wait without a limit.
@@ -35,6 +37,10 @@ static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
 /// A machine has as many workers at a time as it has cores, all runtimes together; the program's
 /// own core can have one of each runtime. Runtimes that are built later find fewer cores free, and
 /// fail to build if they ask for more.
+///
+/// A timed wait may end late: the core that waits runs tasks meanwhile, and none is interrupted. So
+/// `Runtime::shutdown_within` may take longer than its limit, as long as a task takes. It also
+/// waits for the workers to end, for which there is no limit.
 pub struct Cores {
     number: u64,
     topology: CpuTopology,
@@ -207,18 +213,26 @@ impl Cores {
         self.limit.store(until, Relaxed);
         // SeqCst: before the worker says that it falls asleep, and so is woken.
         self.workers.places[PROGRAM_WORKER].store(core.index(), SeqCst);
-        let mut goes_on = core.work_for(self.number, driver.view(), || driver.run_until(is_over));
-        let was_over = goes_on;
-        if goes_on && self.is_left.load(SeqCst) {
-            goes_on = core.work_for(self.number, driver.view(), || driver.run_until(|| false));
+        let was_over = core.work_for(self.number, driver.view(), || driver.run_until(is_over));
+        let mut goes_on = was_over;
+        while goes_on {
+            if self.is_left.load(SeqCst) {
+                goes_on = core.work_for(self.number, driver.view(), || driver.run_until(|| false));
+                continue;
+            }
+            self.workers.places[PROGRAM_WORKER].store(NOWHERE, SeqCst);
+            self.program_worker.with(|place| *place = Some(driver));
+            // `leave` may have been called since the load above, and then found no driver.
+            if !self.is_left.load(SeqCst) {
+                return Driven::ToTheWaitsEnd;
+            }
+            let Some(back) = self.program_worker.with(Option::take) else { return Driven::ToTheWaitsEnd };
+            driver = back;
+            self.workers.places[PROGRAM_WORKER].store(core.index(), SeqCst);
         }
         self.workers.places[PROGRAM_WORKER].store(NOWHERE, SeqCst);
-        if goes_on {
-            self.program_worker.with(|place| *place = Some(driver));
-        } else {
-            drop(driver);
-            self.has_program_worker.store(false, SeqCst);
-        }
+        drop(driver);
+        self.has_program_worker.store(false, SeqCst);
         if was_over { Driven::ToTheWaitsEnd } else { Driven::ToItsEnd }
     }
 
@@ -241,6 +255,13 @@ impl Platform for Cores {
             return Err(alloc::format!("the platform has {cores} cores, and a worker a core").into());
         }
         if self.shares_first && worker.worker() == PROGRAM_WORKER {
+            if let Some(core) = worker.core().filter(|&core| core != PROGRAM_CORE) {
+                return Err(alloc::format!(
+                    "worker 0 runs on core {PROGRAM_CORE} while the program waits, not on core {core}; \
+                     place it on core {PROGRAM_CORE}, or use `Cores::beside_program`"
+                )
+                .into());
+            }
             self.has_program_worker.store(true, SeqCst);
             self.program_worker.with(|place| *place = Some(worker));
             return Ok(());

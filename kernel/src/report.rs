@@ -44,7 +44,7 @@ const WAS_RUN: u64 = 1 << 4;
 const FAULTS: [&str; 20] = [
     "division by zero",
     "debug exception",
-    "interrupt that cannot be held back",
+    "non-maskable interrupt",
     "breakpoint",
     "overflow",
     "index out of bounds",
@@ -71,7 +71,7 @@ pub fn exit(status: ExitStatus) -> ! {
     cpu::halt_for_ever()
 }
 
-/// Called by the interrupt that cannot be held back: halts this core if another one reports a
+/// Called by the NMI: halts this core if another one reports a
 /// failure.
 pub(crate) fn halt_if_stopped() {
     let reporter = REPORTER.load(SeqCst);

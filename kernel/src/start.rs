@@ -33,7 +33,7 @@ unsafe extern "Rust" {
 
 /// What the firmware says, while there is no heap.
 struct Firmware {
-    /// The number of each core's controller, and its node by the firmware's number.
+    /// The APIC ID of each core, and its node by the firmware's number.
     cores: [(u8, u32); MAX_CORES],
     core_count: usize,
     /// The firmware's number of each node; the index is the kernel's.
@@ -46,12 +46,12 @@ struct Firmware {
     command_bytes: usize,
 }
 
-struct Place(UnsafeCell<Firmware>);
+struct FirmwareCell(UnsafeCell<Firmware>);
 
 // SAFETY: only the first core accesses it.
-unsafe impl Sync for Place {}
+unsafe impl Sync for FirmwareCell {}
 
-static FIRMWARE: Place = Place(UnsafeCell::new(Firmware {
+static FIRMWARE: FirmwareCell = FirmwareCell(UnsafeCell::new(Firmware {
     cores: [(0, 0); MAX_CORES],
     core_count: 0,
     nodes: [0; MAX_NODES],

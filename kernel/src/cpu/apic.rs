@@ -1,4 +1,4 @@
-//! The interrupt controller of each core, by its registers in memory.
+//! The local APIC, the interrupt controller of each core, by its registers in memory.
 
 use super::ports;
 use super::without_interrupts;
@@ -34,7 +34,7 @@ pub(crate) mod vector {
 /// The start of a core: it is reset, and then begins at a page below 1 MiB.
 const RESET_OTHERS: u32 = 0x000c_4500;
 const START_OTHERS: u32 = 0x000c_4600;
-/// The interrupt that cannot be held back, to all other cores.
+/// The NMI (non-maskable interrupt) to all other cores.
 const HALT_OTHERS: u32 = 0x000c_4400;
 /// The command is still on its way.
 const IS_PENDING: u32 = 1 << 12;
@@ -52,7 +52,7 @@ fn write(register: Register, value: u32) {
     unsafe { ((REGISTERS + register as usize) as *mut u32).write_volatile(value) };
 }
 
-/// Returns the number of this core's controller.
+/// Returns the APIC ID of this core.
 pub(crate) fn own_id() -> u8 {
     (read(Register::Id) >> 24) as u8
 }
@@ -64,7 +64,7 @@ pub(crate) fn enable() {
     write(Register::Timer, u32::from(vector::TIMER));
 }
 
-/// Turns the controllers of old off, whose interrupts look like faults.
+/// Masks both PICs, the old interrupt controllers: their interrupts look like faults.
 pub(crate) fn silence_old_controllers() {
     for port in [0x21, 0xa1] {
         // SAFETY: these are the masks of both controllers.

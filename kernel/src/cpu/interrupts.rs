@@ -1,4 +1,4 @@
-//! The table of interrupts, and what each of them does.
+//! The IDT (interrupt descriptor table), and what each interrupt does.
 
 use super::apic::{self, vector};
 use super::tables::{TablePointer, stack};
@@ -42,7 +42,7 @@ pub(crate) struct Frame {
     _data: u64,
 }
 
-/// The table as the processor reads it.
+/// The IDT as the processor reads it.
 struct Gates(UnsafeCell<[[u64; 2]; ENTRIES]>);
 
 // SAFETY: only `write_gates` writes it, before any core has loaded it.

@@ -1,4 +1,5 @@
-//! The segments of a core, and the stacks on which it takes interrupts.
+//! The segments of a core, and the stacks on which it takes interrupts: the IST (interrupt stack
+//! table) in its TSS (task state segment).
 
 use crate::MAX_CORES;
 use core::arch::asm;
@@ -13,7 +14,7 @@ pub(crate) mod stack {
     pub const FAULT: u8 = 1;
     /// Faults while a fault is taken.
     pub const DOUBLE_FAULT: u8 = 2;
-    /// The interrupt that cannot be held back.
+    /// The NMI.
     pub const NON_MASKABLE: u8 = 3;
     /// Wake-ups, the timer.
     pub const INTERRUPT: u8 = 4;
@@ -31,7 +32,7 @@ const TASK_STATE_BYTES: usize = 104;
 struct Tables {
     /// Nothing, code, data, and the task state, which takes two.
     segments: [u64; 5],
-    /// The processor's "task state": here the tops of the stacks only.
+    /// The TSS: here the tops of the stacks only.
     task_state: [u32; TASK_STATE_BYTES / 4],
 }
 

@@ -1,4 +1,4 @@
-//! What runtimes run on that name no platform.
+//! The platform of runtimes whose builders name none.
 
 use super::Platform;
 use alloc::boxed::Box;
@@ -7,7 +7,7 @@ use once_cell::race::OnceBox;
 
 type MakePlatform = dyn Fn() -> Arc<dyn Platform> + Send + Sync;
 
-/// What makes such a platform.
+/// A function that makes the default platform.
 static DEFAULT: OnceBox<Box<MakePlatform>> = OnceBox::new();
 
 /// Sets what a runtime runs on without a [platform](crate::Builder::platform) of its own: `make` is
@@ -28,6 +28,7 @@ static DEFAULT: OnceBox<Box<MakePlatform>> = OnceBox::new();
 /// assert!(!set_default(|| Arc::new(Simulation::new(1, 1))));
 /// # Ok::<(), xtasking::BuildError>(())
 /// ```
+#[must_use = "it changes nothing if there is a default already"]
 pub fn set_default(make: impl Fn() -> Arc<dyn Platform> + Send + Sync + 'static) -> bool {
     DEFAULT.set(Box::new(Box::new(make))).is_ok()
 }

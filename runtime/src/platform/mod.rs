@@ -8,7 +8,7 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `clock` | a clock that can be read several times a task |
-//! | `default` | what runtimes run on that name no platform |
+//! | `default` | the platform of runtimes whose builders name none |
 //! | `error` | why a platform failed |
 //! | `interface` | the trait that a port implements |
 //! | `os` | the operating system: CPUs, nodes, pinning, memory limits, pages |

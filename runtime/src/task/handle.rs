@@ -85,8 +85,10 @@ impl<R> Handle<R> {
     /// Blocks this thread until the task is done, and returns its result. In a simulation it drives
     /// the virtual cores until then.
     ///
-    /// A worker of *another* runtime blocks as any thread does, and runs no tasks meanwhile. If a
-    /// task there waits for this runtime in turn, both may wait for ever: that is not prevented. A
+    /// A worker of *another* runtime blocks as any thread does, and runs no tasks of its own
+    /// meanwhile. It may run tasks of this one, on a platform that drives a worker while a thread
+    /// waits ([`run_until`](crate::platform::Driver::run_until)). If a task there waits for this
+    /// runtime in turn, both may wait for ever: that is not prevented. A
     /// [watchdog](crate::Builder::watchdog) of either runtime
     /// [says so](crate::metrics::Overrun::waits). Awaiting the handle, or spawning a follow-up that
     /// fulfils a [promise](Promise), blocks no worker.
