@@ -20,6 +20,7 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `buffered` | reading and writing a stream through buffers |
+//! | `completion` | streams that receive and send by `io_uring`, where there is one |
 //! | `delivery` | handlers that write an object, one task for several events |
 //! | `dispatch` | when a worker looks at its events and timers, and the task that handles them |
 //! | `handlers` | the handlers of a worker, by token |
@@ -31,6 +32,8 @@
 
 #[cfg(feature = "std")]
 mod buffered;
+#[cfg(feature = "io")]
+mod completion;
 mod delivery;
 mod dispatch;
 mod handlers;
@@ -52,6 +55,7 @@ pub use timers::Timer;
 /// Sockets that can be [registered](crate::Runtime::register), of the crate `mio`.
 #[cfg(feature = "io")]
 pub mod net {
+    pub use super::completion::{Completable, CompletionStream};
     pub use mio::net::{TcpListener, TcpStream, UdpSocket};
     #[cfg(unix)]
     pub use mio::net::{UnixDatagram, UnixListener, UnixStream};

@@ -20,7 +20,9 @@ use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 #[cfg(feature = "io")]
-mod event_polls;
+pub(crate) mod event_polls;
+#[cfg(all(feature = "io-uring", target_os = "linux"))]
+pub(crate) mod ring;
 mod running;
 mod start;
 #[cfg(test)]
@@ -80,14 +82,15 @@ impl Threads {
         let topology = os::topology();
         os::watch_forks();
         let threads: Arc<[_]> = (0..workers).map(|_| SpinMutex::new(None)).collect();
+        let number = NEXT_NUMBER.fetch_add(1, Relaxed);
         Self {
-            number: NEXT_NUMBER.fetch_add(1, Relaxed),
+            number,
             pin: os::CAN_PIN && workers <= topology.cores.len(),
             suggested: os::suggested_workers(),
             stack_bytes: DEFAULT_STACK_BYTES,
             workers,
             #[cfg(feature = "io")]
-            events: event_polls::EventPolls::new(threads.clone()),
+            events: event_polls::EventPolls::new(threads.clone(), number),
             threads,
             spares: SparePool::new(workers),
             running: Arc::default(),

@@ -8,9 +8,7 @@ use crate::server::{ClientMemory, Setting, Unblock};
 use crate::session::Session;
 use std::io::{Read, Write};
 use std::sync::Arc;
-use xtasking::events::net::TcpStream;
-#[cfg(unix)]
-use xtasking::events::net::UnixStream;
+use xtasking::events::net::{Completable, CompletionStream};
 use xtasking::events::{Buffered, Event, Filled, Handled, Ready, Registered, Source};
 use xtasking::platform::SimulatedStream;
 use xtasking::{Context, Object, Plain, Priority};
@@ -37,9 +35,7 @@ pub(super) trait Socket: Source + Read + Write + Send + 'static {
     }
 }
 
-impl Socket for TcpStream {}
-#[cfg(unix)]
-impl Socket for UnixStream {}
+impl<S: Completable> Socket for CompletionStream<S> {}
 impl Socket for SimulatedStream {}
 
 /// Replies that a client may leave unread before nothing more is read from it, in bytes.

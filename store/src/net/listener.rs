@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use xtasking::events::net::{TcpListener, TcpStream};
+use xtasking::events::net::{CompletionStream, TcpListener, TcpStream};
 #[cfg(unix)]
 use xtasking::events::net::{UnixListener, UnixStream};
 use xtasking::events::{Event, Handled, Interest, Registered, Source};
@@ -37,9 +37,9 @@ const DENIED: &[u8] =
 set for the default user. In this mode connections are only accepted from the loopback interface.\r\n";
 
 impl Listen for TcpListener {
-    type Stream = TcpStream;
+    type Stream = CompletionStream<TcpStream>;
 
-    fn accept(&mut self, is_open: bool) -> io::Result<Option<(TcpStream, [String; 2])>> {
+    fn accept(&mut self, is_open: bool) -> io::Result<Option<(Self::Stream, [String; 2])>> {
         let (mut stream, peer) = TcpListener::accept(self)?;
         if !is_open && !is_loopback(peer) {
             _ = stream.write(DENIED);
@@ -49,7 +49,7 @@ impl Listen for TcpListener {
         // client has gone.
         _ = stream.set_nodelay(true);
         let local = stream.local_addr().map(|address| address.to_string()).unwrap_or_default();
-        Ok(Some((stream, [peer.to_string(), local])))
+        Ok(Some((CompletionStream::new(stream), [peer.to_string(), local])))
     }
 }
 
@@ -59,14 +59,14 @@ fn is_loopback(peer: SocketAddr) -> bool {
 
 #[cfg(unix)]
 impl Listen for UnixListener {
-    type Stream = UnixStream;
+    type Stream = CompletionStream<UnixStream>;
 
-    fn accept(&mut self, _: bool) -> io::Result<Option<(UnixStream, [String; 2])>> {
+    fn accept(&mut self, _: bool) -> io::Result<Option<(Self::Stream, [String; 2])>> {
         let (stream, _) = UnixListener::accept(self)?;
         let address = self.local_addr().ok();
         let path = address.as_ref().and_then(|address| address.as_pathname());
         let own = path.map_or_else(|| ":0".to_owned(), |path| format!("{}:0", path.display()));
-        Ok(Some((stream, [own.clone(), own])))
+        Ok(Some((CompletionStream::new(stream), [own.clone(), own])))
     }
 }
 

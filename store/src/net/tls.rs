@@ -6,7 +6,7 @@ use rustls::{ServerConfig, ServerConnection};
 use std::io::{self, ErrorKind, Read, Write};
 use std::mem;
 use std::sync::Arc;
-use xtasking::events::net::{TcpListener, TcpStream};
+use xtasking::events::net::{CompletionStream, TcpListener, TcpStream};
 use xtasking::events::{Registration, Source};
 use xtasking::platform::PlatformError;
 
@@ -17,7 +17,7 @@ const MOST_AT_ONCE: usize = 32 << 10;
 const MOST_RECEIVES: usize = 8;
 
 /// A stream to a client that speaks TLS. The handshake is part of the first reads.
-pub(super) struct TlsStream<T: Read + Write = TcpStream> {
+pub(super) struct TlsStream<T: Read + Write = CompletionStream<TcpStream>> {
     tcp: T,
     tls: ServerConnection,
     /// Bytes that were encrypted and are not sent yet. They count as written once they are.
