@@ -147,9 +147,8 @@ impl Keys<'_> {
         let table = &mut databases[database].table;
         let origin = table.origin(version, database);
         let entries = table.advance(hash, version);
-        let is_wanted = word.is_saving()
-            && (versions.has_use_for_records() || planted!("values-kept-after-failure"))
-            && !planted!("changed-before-saved");
+        let is_useful = || versions.has_use_for_records() || planted!("values-kept-after-failure");
+        let is_wanted = word.is_saving() && is_useful() && !planted!("changed-before-saved");
         if let Some(entries) = entries.filter(|_| is_wanted) {
             let place = SegmentPlace { layout, version, origin, database };
             versions.save(origin, set_aside(entries, place, saves));

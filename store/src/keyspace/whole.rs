@@ -151,9 +151,8 @@ impl Keys<'_> {
     pub(crate) fn clear_databases(&mut self, databases: Range<usize>) -> ClearedKeys {
         let (database, word, now) = (self.database(), self.version_word(), self.now());
         // One that has failed needs no tables any more, and perhaps no task takes them.
-        let is_wanted = word.is_saving()
-            && (self.versions().has_use_for_records() || planted!("tables-kept-after-failure"))
-            && !planted!("removed-table-unsaved");
+        let is_useful = || self.versions().has_use_for_records() || planted!("tables-kept-after-failure");
+        let is_wanted = word.is_saving() && is_useful() && !planted!("removed-table-unsaved");
         let retires = is_wanted.then_some(word.version());
         let shards = self.held().len();
         let mut cleared = ClearedKeys { tables: Vec::with_capacity(shards * databases.len()), count: 0 };
