@@ -69,17 +69,30 @@ struct Files {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [name, steps] = &arguments[..] else { return print_all() };
-    let case = CASES.iter().find(|case| case.1 == name).expect("a case");
-    run(case.0, steps.parse().expect("a number of steps"));
+    let named = |name| CASES.iter().find(|case| case.1 == name);
+    match &arguments[..] {
+        [] => print_all(),
+        [name, steps] if let (Some(case), Ok(steps)) = (named(name), steps.parse()) => run(case.0, steps),
+        _ => {
+            let names = CASES.map(|case| case.1).join(", ");
+            eprintln!("usage: tree_costs [CASE STEPS], with one of the cases {names}");
+            std::process::exit(2);
+        }
+    }
 }
 
 fn print_all() {
+    if let Err(error) = Command::new("valgrind").arg("--version").output() {
+        eprintln!(
+            "valgrind, which counts the instructions, does not run ({error}): apt-get install valgrind"
+        );
+        std::process::exit(2);
+    }
     for (case, name, about) in CASES {
         // A step of a walk visits all nodes.
         let (steps, parts) = if is_walk(case) { (50, count_nodes()) } else { (STEPS, 1) };
         let [short, long] = [steps, 2 * steps].map(|steps| instructions(name, steps));
-        let each = (long - short) as f64 / (steps * parts) as f64;
+        let each = (long as f64 - short as f64) / (steps * parts) as f64;
         println!("{each:8.1}  {about}");
     }
 }

@@ -15,8 +15,9 @@ use core::fmt;
 use core::ops::Deref;
 use std::io::{self, Read, Write};
 
-/// A connected stream that receives and sends by `io_uring`, where there is one: many receives and
-/// sends take one system call. Otherwise it is as the stream inside.
+/// A connected stream that receives and sends by `io_uring`, where there is one and the program
+/// [asks for it](crate::platform::Threads::io_uring): many receives and sends take one system call.
+/// Otherwise it is as the stream inside.
 ///
 /// It is used as any other stream is: an event says that it is readable or writable, and reads and
 /// writes never wait. What differs with `io_uring`:

@@ -11,7 +11,8 @@ use crate::sync::{Acquire, AtomicU32, Padded, Relaxed, Release};
 use crate::task::spawner::sealed::Origin;
 use alloc::boxed::Box;
 
-/// Counters of each kind: as many as a power of two, so that no number of a mode is checked.
+/// Counters of each kind: as many as a power of two, so that the masked number of a mode needs no
+/// check.
 const COLUMNS: usize = COUNTED.next_power_of_two();
 
 /// What one worker has counted at one gate, by mode.

@@ -62,13 +62,19 @@ pub(super) unsafe fn enter<Q: Request>(
     // SAFETY: as above.
     let request = unsafe { this.request() };
     let only = request.only().filter(|target| target.alone || !table.has_links());
-    let outcome = if let Some(target) = only {
+    let is_done = only.is_some_and(|target| {
         // No view of a plan is made for one node.
         // SAFETY: as above; nothing else borrows the rights.
         let rights = unsafe { this.head.registration.rights() };
-        if table.try_add_first(site, claim, rights, target, &mut ready) == Added::Blocked {
+        let added = table.try_add_first(site, claim, rights, target, &mut ready);
+        if added == Added::Blocked {
             refused.push(*target);
         }
+        // The first link of the tree may have been made below the node until it was held. What it
+        // leads to is added by the run.
+        added != Added::Granted || target.alone || !table.has_links()
+    });
+    let outcome = if is_done {
         Ok(())
     } else {
         // SAFETY: as above; this is borrowed until the end of the run.

@@ -60,6 +60,7 @@ const _: () = assert!(COUNTED <= MODE_BITS && align_of::<GateSlot>() > MODE_BITS
 impl Counted {
     #[inline(always)]
     pub fn new(slot: &GateSlot, mode: Mode) -> Self {
+        debug_assert!((mode as usize) < COUNTED, "{mode:?} is not counted");
         Self(NonNull::from(slot).map_addr(|address| address | mode as usize))
     }
 
@@ -83,8 +84,9 @@ impl Counted {
     /// Returns the record of the gate, in the table of the claim.
     #[inline(always)]
     pub fn slot(self, _: &Segments<GateSlot>) -> &GateSlot {
-        // SAFETY: the record is in this table: a tree has one, and its claims get no other. Records
-        // stay where they are until the table is dropped.
+        // SAFETY: without the mode it is the pointer that `new` got. The record is in this table: a
+        // tree has one, and its claims get no other. Records stay where they are until the table is
+        // dropped.
         unsafe { &*self.address() }
     }
 

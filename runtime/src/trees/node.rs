@@ -71,7 +71,8 @@ pub(crate) struct NodeSlot {
     /// Read by tasks that hold the node, changed by one that holds it to write.
     pub children: UnsafeCell<Children>,
     pub is_poisoned: AtomicBool,
-    /// The node may have children, or further parents: walks pass by others with no look at these.
+    /// The node may have children or further parents; also if it has lost them. A walk does not
+    /// read those of a node where this is false.
     pub has_relatives: AtomicBool,
     /// The node has further parents, by links.
     pub is_shared: AtomicBool,

@@ -31,7 +31,8 @@ impl TreeTable {
     /// Returns true if the tree has or had links.
     #[inline]
     pub fn has_links(&self) -> bool {
-        // Relaxed: the claim of a node orders this after the task that has made a link below it.
+        // Relaxed: for a thread that holds a node, its claim orders this after the task that has
+        // made a link below. What is read before is a hint.
         self.links.is_used.load(Relaxed)
     }
 

@@ -289,6 +289,8 @@ impl Stripe {
         if let [only] = &*self.holders
             && only.claim == claim
         {
+            // Each entry that a claim has listed is here.
+            debug_assert_eq!(only.exact, *exact);
             return self.holders.clear();
         }
         let is_it = |entry: &HomeEntry| entry.claim == claim && entry.exact == *exact;

@@ -381,7 +381,8 @@ impl TreeTable {
         rights.exact.truncate(exact);
         // SAFETY: the caller owns the claim.
         let is_displaced = unsafe { &claim.0.as_ref().is_displaced };
-        // Relaxed: the entry has gone, and what the claim holds is not outdated.
+        // Relaxed: the entries of this attempt, if any, have gone, and what the claim holds is not
+        // outdated.
         is_displaced.store(false, Relaxed);
     }
 }

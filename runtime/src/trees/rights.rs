@@ -83,9 +83,11 @@ impl Registration {
     ///
     /// # Safety
     ///
-    /// The place may be written.
+    /// The place is valid for writes, and aligned. What is there is not dropped.
     #[inline(always)]
     pub unsafe fn init(place: *mut Self, is_unordered: bool) {
+        // A field that is added has to be set below, too.
+        let _ = |Self { pending: _, is_displaced: _, rights: _ }: &Self| ();
         // SAFETY: by the contract of this function. A cell has the layout of its value, but that
         // of a model.
         unsafe {
@@ -111,8 +113,7 @@ impl Registration {
 }
 
 impl Rights {
-    /// Makes the rights of a claim that holds nothing. (Each field is named: a default that is made
-    /// beside it and dropped would keep the whole from being built in its place.)
+    /// Makes the rights of a claim that holds nothing.
     #[inline(always)]
     pub fn new(is_unordered: bool) -> Self {
         Self {
@@ -129,9 +130,12 @@ impl Rights {
     ///
     /// # Safety
     ///
-    /// The place may be written.
+    /// The place is valid for writes, and aligned. What is there is not dropped.
     #[inline(always)]
     unsafe fn init(place: *mut Self, is_unordered: bool) {
+        // A field that is added has to be set below, too.
+        let _ =
+            |Self { targets: _, counted: _, explicit: _, exact: _, changes: _, is_unordered: _ }: &Self| ();
         // SAFETY: by the contract of this function.
         unsafe {
             TargetList::init(&raw mut (*place).targets);
@@ -146,11 +150,12 @@ impl Rights {
     /// Returns true if some of it lies outside.
     #[inline(always)]
     pub fn has_memory(&self) -> bool {
-        self.targets.has_memory()
-            | self.counted.has_memory()
-            | self.explicit.has_memory()
-            | self.exact.has_memory()
-            | self.changes.is_some()
+        let Self { targets, counted, explicit, exact, changes, is_unordered: _ } = self;
+        targets.has_memory()
+            | counted.has_memory()
+            | explicit.has_memory()
+            | exact.has_memory()
+            | changes.is_some()
     }
 
     /// Returns the modes that are counted at a gate.

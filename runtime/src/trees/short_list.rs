@@ -45,11 +45,11 @@ impl<T: Copy, const N: usize> ShortList<T, N> {
         Self { len: 0, inside: [const { MaybeUninit::uninit() }; N], outside: ManuallyDrop::new(None) }
     }
 
-    /// Makes an empty list in its place: one that is moved there would be copied as a whole.
+    /// Makes an empty list in its place, to save a copy of the whole.
     ///
     /// # Safety
     ///
-    /// The place may be written.
+    /// The place is valid for writes, and aligned. What is there is not dropped.
     #[inline(always)]
     pub unsafe fn init(place: *mut Self) {
         // SAFETY: by the contract of this function.

@@ -48,11 +48,11 @@ unsafe impl<Q: Send + ?Sized> Send for ClaimState<Q> {}
 unsafe impl<Q: Send + ?Sized> Sync for ClaimState<Q> {}
 
 impl<Q> ClaimState<Q> {
-    /// Makes the state of a claim in its place: one that is moved there would be copied as a whole.
+    /// Makes the state of a claim in its place, to save a copy of the whole.
     ///
     /// # Safety
     ///
-    /// The place may be written.
+    /// The place is valid for writes, and aligned. What is there is not dropped.
     #[inline(always)]
     pub(super) unsafe fn init(
         place: NonNull<Self>,
@@ -63,6 +63,8 @@ impl<Q> ClaimState<Q> {
     ) {
         let owned = OwnedState { whole: None, task: None, failure: None, plan_runs: 0, on_poison };
         let place = place.as_ptr();
+        // A field that is added has to be set below, too.
+        let _ = |Self { head: ClaimHead { registration: _, table: _, owned: _ }, request: _ }: &Self| ();
         // SAFETY: by the contract of this function.
         unsafe {
             let head = &raw mut (*place).head;
@@ -75,8 +77,8 @@ impl<Q> ClaimState<Q> {
 }
 
 impl<Q: RunPlan> ClaimState<Q> {
-    /// Returns true if there is anything to free, in the state of a claim whose task is over. In
-    /// most there is not, and its drop would look at each part on its own.
+    /// Returns true if there is anything to free, in the state of a claim whose task is over or was
+    /// never spawned. In most there is not, and its drop would look at each part on its own.
     ///
     /// # Safety
     ///
@@ -87,7 +89,8 @@ impl<Q: RunPlan> ClaimState<Q> {
         let (rights, owned) = unsafe { (self.head.registration.rights(), self.head.owned()) };
         // SAFETY: forwarded.
         let request = unsafe { self.request() }.has_memory();
-        rights.has_memory() | request | owned.task.is_some() | owned.failure.is_some()
+        let OwnedState { whole: _, task, failure, plan_runs: _, on_poison: _ } = owned;
+        rights.has_memory() | request | task.is_some() | failure.is_some()
     }
 }
 

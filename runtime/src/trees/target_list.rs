@@ -54,9 +54,11 @@ impl TargetList {
     ///
     /// # Safety
     ///
-    /// The place may be written.
+    /// The place is valid for writes, and aligned. What is there is not dropped.
     #[inline(always)]
     pub unsafe fn init(place: *mut Self) {
+        // A field that is added has to be set below, too.
+        let _ = |Self { list: _, has_all_below: _, index: _ }: &Self| ();
         // SAFETY: by the contract of this function.
         unsafe {
             ShortList::init(&raw mut (*place).list);
@@ -68,7 +70,8 @@ impl TargetList {
     /// Returns true if some of the list lies outside.
     #[inline(always)]
     pub fn has_memory(&self) -> bool {
-        self.list.has_memory() | self.index.is_some()
+        let Self { list, has_all_below: _, index } = self;
+        list.has_memory() | index.is_some()
     }
 
     #[inline(always)]

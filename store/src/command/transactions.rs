@@ -3,6 +3,7 @@
 use super::execute::{execute, write_null};
 use super::rights::{find_queued_refusal, refuse_queued};
 use super::{Call, Command, CommandError, CommandResult, Flags, KeyPositions, note_time, resolve};
+use crate::resp::Args;
 use crate::server::{CommandCounts, Setting, Times};
 use crate::session::{Session, Transaction, WatchedKey};
 use std::time::Instant;
@@ -113,13 +114,21 @@ fn note_call(queued: &Call<'_, '_>, command: &'static Command, has_failed: bool,
     note_time(queued.server, &queued.session.client, command, queued.args, queued.now(), nanoseconds);
 }
 
+/// Returns true if the session may be one of another user after a command.
+fn may_log_in(args: Args<'_>) -> bool {
+    args.is(0, "auth") || args.is(0, "hello")
+}
+
 /// Notes which queued commands EXEC is not to run, as their rights are gone: it takes no shards for
-/// those. Rights that come back before it has the shards of the others come too late.
+/// those. Rights that come back before it has the shards of the others come too late. Those after
+/// an AUTH are checked when they run.
 pub(crate) fn note_refused(session: &mut Session) {
     let Some(mut transaction) = session.transaction.take() else { return };
     if !transaction.is_aborted {
         let requests = &transaction.requests;
-        let refused = (0..requests.len()).filter_map(|index| {
+        let is_judged =
+            |index: &usize| !may_log_in(requests.args(*index)) || planted!("rights-after-auth-judged-before");
+        let refused = (0..requests.len()).take_while(is_judged).filter_map(|index| {
             let args = requests.args(index);
             Some((index, find_queued_refusal(resolve(args).ok()?, args, session)?))
         });

@@ -228,6 +228,12 @@ impl Batch {
     #[inline]
     fn check_session(&mut self, inner: &Inner, command: Option<&'static Command>, now: u64) {
         self.checked = None;
+        if let Some(transaction) = &mut self.session.transaction
+            && !planted!("refusals-kept")
+        {
+            // Of an EXEC that was put off: rights may have come back since.
+            transaction.refused.clear();
+        }
         if !self.session.has_all_rights() {
             self.checked = command.map(|command| self.find_refusal(inner, command, now));
         }
@@ -263,7 +269,9 @@ impl Batch {
     }
 
     /// Lets a task go on, after the requests of other sessions that are there already.
-    pub(super) fn launch<S: Spawner>(self: Box<Self>, spawner: S) {
+    pub(super) fn launch<S: Spawner>(mut self: Box<Self>, spawner: S) {
+        // A request that was put off has nothing to do with how long the one before took.
+        self.is_poll_due = false;
         let requests = (self.requests.len() - self.next).min(MOST_REQUESTS);
         let task = spawner.task(()).priority(Priority::Normal).cost(cost::of_requests(requests));
         task.spawn(move |(), cx| {
@@ -315,9 +323,13 @@ impl Batch {
         turn.settle(&inner, cx);
         // After that: new settings may have reserved room again.
         turn.release_room();
-        if let Some(batch) = &mut batch {
-            turn.publish(&inner, batch);
-            batch.is_poll_due = turn.is_spent;
+        match &mut batch {
+            Some(batch) => {
+                turn.publish(&inner, batch);
+                batch.is_poll_due = turn.is_spent;
+            }
+            None if turn.is_spent => inner.poll_events_before(|_| {}, cx),
+            None => {}
         }
         turn.pass_on(&inner, batch, cx);
     }

@@ -33,8 +33,9 @@ pub(super) type Clock = Box<dyn Fn() -> u64 + Send + Sync>;
 /// of its own, workers do not contend for that count.
 ///
 /// It is freed with its last handle although sessions wait for keys or the end of a pause, unless
-/// the [completion](super::Completion) of one of them owns a handle. One that owns a handle of the
-/// [log](Self::log) keeps that, until it has written what the completion waits for.
+/// the [completion](super::Completion) of one of them owns a handle of the engine. A completion
+/// that owns a handle of the [log](Self::log) keeps the log open until what it waits for is
+/// written.
 ///
 /// ```
 /// use xtasking::Runtime;

@@ -7,10 +7,11 @@ use crate::keyspace::Keys;
 use crate::rdb::{RdbError, RdbErrorKind, RdbReader, RecordView, SizeHint};
 use std::collections::VecDeque;
 use std::io::Read;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-use xtasking::Handle;
+use xtasking::{Handle, JoinError, Runtime};
 
 /// A task gets records of about this many bytes: fewer if there are many shards, so that the
 /// records that wait for a task take little memory.
@@ -57,6 +58,23 @@ impl<'e> Loading<'e> {
 impl Drop for Loading<'_> {
     fn drop(&mut self) {
         self.0.server.persistence.note_loading(false);
+    }
+}
+
+/// Makes the orders that databases lack when a load ends, also by a panic.
+struct OrderGuard<'e>(&'e Arc<Inner>, &'e Runtime);
+
+impl OrderGuard<'_> {
+    fn end(self) -> Result<(), JoinError> {
+        let Self(inner, rt) = *ManuallyDrop::new(self);
+        inner.make_orders(rt)
+    }
+}
+
+impl Drop for OrderGuard<'_> {
+    fn drop(&mut self) {
+        // An error says that the runtime has ended: then nothing reads them.
+        _ = self.0.make_orders(self.1);
     }
 }
 
@@ -116,7 +134,8 @@ impl Engine {
     }
 
     /// Loads keys into an engine. If it has none yet, the orders of its databases are made when all
-    /// are there, which takes less time than to insert each.
+    /// are there, which takes less time than to insert each. They are there after each load: also
+    /// after one that begins while another one has dropped them, and ends before that.
     pub(super) fn order_at_once<R>(&self, load: impl FnOnce() -> Result<R, RdbError>) -> Result<R, RdbError> {
         let (inner, rt) = (&self.inner, self.runtime());
         let interrupted = |error| RdbError::new(0, RdbErrorKind::Runtime(error));
@@ -126,10 +145,11 @@ impl Engine {
         let dropped = inner.on_shards(rt, 0..inner.shards.len(), move |held, _| {
             Keys::new(&own.layout, &own.versions, held).drop_empty_orders()
         });
-        let are_dropped = dropped.join().map_err(interrupted)?;
+        dropped.join().map_err(interrupted)?;
+        let guard = OrderGuard(inner, rt);
         let loaded = load();
         // Also after an error.
-        let made = if are_dropped { inner.make_orders(rt) } else { Ok(()) };
+        let made = guard.end();
         loaded.and_then(|loaded| made.map(|()| loaded).map_err(interrupted))
     }
 

@@ -48,6 +48,16 @@ fn events_are_looked_for_when_shards_are_left() {
     });
     assert!(replies.join().unwrap().starts_with(b"*100000\r\n$1\r\n0\r\n$1\r\n1\r\n"));
     assert!(matches!(looked(), [0, after] if after > before), "{:?}", looked());
+    // One that takes long, and then waits for its keys.
+    let (before, own) = (looked()[1], engine.clone());
+    let keys = (0..50_000).map(|number| format!("missing:{number}"));
+    let mut requests = Requests::default();
+    requests.push(["BLPOP".to_owned()].into_iter().chain(keys).chain(["0".to_owned()]));
+    rt.task(engine.inner.shards[shard].write()).spawn(move |_, cx| {
+        let then = |_: Finished, _: &mut Context| {};
+        assert!(own.run(cx, own.session(""), requests, then).is_none());
+    });
+    eventually("events are looked for", || matches!(looked(), [0, after] if after > before));
 }
 
 /// Events are looked for between the parts, when the shard is free.

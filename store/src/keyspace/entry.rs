@@ -3,7 +3,7 @@
 use super::AccessClock;
 use super::block::{Block, SharedKey};
 use super::shape::Content;
-use crate::value::{StringRef, StringValue, Value, ValueRef, pieces_of_bytes};
+use crate::value::{StringRef, StringValue, Value, ValueRef, pieces_of_block};
 use std::mem;
 use std::num::NonZero;
 use std::sync::atomic::Ordering;
@@ -114,8 +114,7 @@ impl Entry {
     /// Frees the entry: first the entry itself, then a large value in pieces.
     pub(super) fn into_pieces(mut self) -> impl Iterator<Item = ()> + Send {
         let (value, size) = (self.take_large(), self.0.size());
-        drop(self);
-        pieces_of_bytes(size).chain(value.into_iter().flat_map(Value::into_pieces))
+        pieces_of_block(self, size).chain(value.into_iter().flat_map(Value::into_pieces))
     }
 
     /// Returns when the entry expires, in ms since 1970.

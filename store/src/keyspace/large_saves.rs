@@ -2,18 +2,34 @@
 //! the shard.
 //!
 //! A task that is about to change or to remove the value saves the rest first. So the record has
-//! what the value was at the moment of the snapshot, as the rest of the file.
+//! what the value was at the moment of the snapshot, as the rest of the file. A task that removes
+//! all keys of a database saves nothing: the values, and what is saved of them, move to the table
+//! that it retires. So does a reload.
+//!
+//! The parts of a record are kept until it is complete. Each table has at most one that is begun:
+//! it is completed before the next one.
 
 use super::shard::Database;
 use super::{Entry, Keys, Layout, Table};
 use crate::rdb::{PartialRecord, takes_parts};
+use std::collections::BTreeMap;
+use std::mem;
 
 /// About how many bytes a part has.
 const BYTES_OF_PART: usize = 32 * 1024;
 
+/// Values that are being saved, or are to be.
+#[derive(Debug, Default)]
+pub(super) struct LargeSaves {
+    /// The next one, of which parts may be saved.
+    first: Option<LargeSave>,
+    /// The others, by their databases and hashes.
+    others: BTreeMap<(usize, u64), Vec<LargeSave>>,
+}
+
 /// A value that is being saved.
 #[derive(Debug)]
-pub(super) struct LargeSave {
+struct LargeSave {
     version: u32,
     /// The database to which it belonged when the version began.
     origin: usize,
@@ -55,7 +71,7 @@ pub(super) struct SegmentPlace<'s> {
 pub(super) fn set_aside<'e>(
     entries: impl Iterator<Item = &'e Entry>,
     place: SegmentPlace<'_>,
-    saves: &mut Vec<LargeSave>,
+    saves: &mut LargeSaves,
 ) -> impl Iterator<Item = &'e Entry> {
     entries.filter(move |entry| {
         let is_large = takes_parts(entry.value());
@@ -69,52 +85,98 @@ pub(super) fn set_aside<'e>(
     })
 }
 
-/// Passes parts of large values to `visit`, until it returns false. Returns true if these were all.
-/// Those of other versions were left by a snapshot that has failed.
-pub(super) fn go_on<'t>(
-    saves: &mut Vec<LargeSave>,
-    version: u32,
-    table: impl Fn(usize) -> &'t Table,
-    visit: &mut impl FnMut(usize, SavedPart<'_, '_>) -> bool,
-) -> bool {
-    while let Some(save) = saves.last_mut() {
-        let found = table(save.database).find(save.hash, &save.key);
-        let Some(entry) = found.filter(|_| save.version == version) else {
-            saves.pop();
-            continue;
-        };
-        let (bytes, is_last) = save.record.go_on(entry.value(), BYTES_OF_PART);
-        let origin = save.origin;
-        let part = match saves.pop_if(|_| is_last) {
-            Some(save) => {
-                let begun = save.record.bytes() - bytes;
-                SavedPart::Record { chunks: save.record.into_chunks(), last: bytes, begun }
-            }
-            None => SavedPart::Begun(bytes),
-        };
-        if !visit(origin, part) {
-            return false;
+impl LargeSaves {
+    pub(super) fn is_empty(&self) -> bool {
+        self.first.is_none() && self.others.is_empty()
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    fn push(&mut self, save: LargeSave) {
+        self.others.entry((save.database, save.hash)).or_default().push(save);
+    }
+
+    /// Returns the one that is begun, or the next one.
+    fn first_mut(&mut self) -> Option<&mut LargeSave> {
+        if planted!("saves-begun-side-by-side")
+            && let Some(first) = self.first.take_if(|_| !self.others.is_empty())
+            && let Some(mut last) = self.others.pop_last()
+        {
+            self.first = last.1.pop();
+            last.1.into_iter().chain([first]).for_each(|save| self.push(save));
         }
+        if self.first.is_none() {
+            let mut next = self.others.first_entry()?;
+            self.first = next.get_mut().pop();
+            if next.get().is_empty() {
+                next.remove();
+            }
+        }
+        self.first.as_mut()
     }
-    true
-}
 
-/// Takes those whose table is that of a database, as it is removed.
-pub(super) fn take_of(saves: &mut Vec<LargeSave>, database: usize) -> Vec<LargeSave> {
-    if planted!("large-save-forgotten") {
-        return Vec::new();
+    /// Passes parts of large values to `visit`, until it returns false. Returns true if these were
+    /// all. Those of other versions were left by a snapshot that has failed.
+    pub(super) fn go_on<'t>(
+        &mut self,
+        version: u32,
+        table: impl Fn(usize) -> &'t Table,
+        visit: &mut impl FnMut(usize, SavedPart<'_, '_>) -> bool,
+    ) -> bool {
+        while let Some(save) = self.first_mut() {
+            let found = table(save.database).find(save.hash, &save.key);
+            let Some(entry) = found.filter(|_| save.version == version) else {
+                self.first = None;
+                continue;
+            };
+            let (bytes, is_last) = save.record.go_on(entry.value(), BYTES_OF_PART);
+            let origin = save.origin;
+            let part = match self.first.take_if(|_| is_last) {
+                Some(save) => {
+                    let begun = save.record.bytes() - bytes;
+                    SavedPart::Record { chunks: save.record.into_chunks(), last: bytes, begun }
+                }
+                None => SavedPart::Begun(bytes),
+            };
+            if !visit(origin, part) {
+                return false;
+            }
+        }
+        true
     }
-    saves.extract_if(.., |save| save.database == database).collect()
-}
 
-/// Notes that two databases have swapped their tables.
-pub(super) fn note_swap(saves: &mut [LargeSave], [one, two]: [usize; 2]) {
-    for save in saves {
-        save.database = match save.database {
-            database if database == one => two,
-            database if database == two => one,
-            other => other,
+    /// Takes those whose table is that of a database, as it is removed.
+    pub(super) fn take_of(&mut self, database: usize) -> Self {
+        if planted!("large-save-forgotten") {
+            return Self::default();
+        }
+        let first = self.first.take_if(|save| save.database == database);
+        let mut others = self.others.split_off(&(database, 0));
+        self.others.append(&mut others.split_off(&(database + 1, 0)));
+        Self { first, others }
+    }
+
+    /// Takes those of a database whose keys have this hash.
+    fn take_with_hash(&mut self, database: usize, hash: u64) -> impl Iterator<Item = LargeSave> + use<> {
+        let first = self.first.take_if(|save| (save.database, save.hash) == (database, hash));
+        first.into_iter().chain(self.others.remove(&(database, hash)).unwrap_or_default())
+    }
+
+    /// Notes that two databases have swapped their tables.
+    pub(super) fn note_swap(&mut self, [one, two]: [usize; 2]) {
+        let Self { first, others } = mem::take(self);
+        let note = |mut save: LargeSave| {
+            save.database = match save.database {
+                database if database == one => two,
+                database if database == two => one,
+                other => other,
+            };
+            save
         };
+        self.first = first.map(note);
+        others.into_values().flatten().map(note).for_each(|save| self.push(save));
     }
 }
 
@@ -132,10 +194,9 @@ impl Keys<'_> {
             return;
         }
         let (database, word, versions) = (self.database(), self.version_word(), self.versions());
-        let is_due = |save: &LargeSave| save.hash == hash && save.database == database;
         let shard = &mut *self.held_mut()[at];
-        while let Some(found) = shard.saves.iter().position(is_due) {
-            let LargeSave { version, origin, key, mut record, .. } = shard.saves.swap_remove(found);
+        for save in shard.saves.take_with_hash(database, hash) {
+            let LargeSave { version, origin, key, mut record, .. } = save;
             let is_wanted = word.is_saving() && version == word.version();
             let Some(entry) = shard.databases[database].table.find(hash, &key).filter(|_| is_wanted) else {
                 continue;

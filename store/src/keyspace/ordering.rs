@@ -28,15 +28,12 @@ impl Keys<'_> {
         self.held().iter().all(Held::is_written)
     }
 
-    /// Drops the orders of all databases, if no shard has a key. Returns true if it has. The task
-    /// holds all shards alone.
-    pub(crate) fn drop_empty_orders(&mut self) -> bool {
+    /// Drops the orders of all databases, if no shard has a key. The task holds all shards alone.
+    pub(crate) fn drop_empty_orders(&mut self) {
         let mut tables = self.held().iter().flat_map(|held| &held.databases).map(|database| &database.table);
-        let is_empty = tables.all(|table| table.len() == 0);
-        if is_empty {
+        if tables.all(|table| table.len() == 0) {
             self.held_mut().iter_mut().for_each(|held| _ = held.set_ordered(|_| false));
         }
-        is_empty
     }
 
     /// Makes the order of the database. The task holds all shards alone.

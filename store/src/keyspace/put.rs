@@ -2,7 +2,7 @@
 
 use super::keys::Expired;
 use super::{Entry, Garbage, Keys};
-use crate::value::Value;
+use crate::value::{LARGE_BYTES, StringValue, Value};
 use std::cell::Cell;
 
 impl Keys<'_> {
@@ -13,6 +13,10 @@ impl Keys<'_> {
 
     /// Sets the value of a key, and when it expires.
     pub fn put_until(&mut self, key: &[u8], value: Value, expires_at: Option<u64>) {
+        if let Some(text) = large_text(&value) {
+            self.put_text(key, text, expires_at);
+            return self.garbage.push(Garbage::Value(value));
+        }
         let (value, clock, now) = (Cell::new(Some(value)), self.clock(), self.now());
         let take = || value.take().expect("a value is put once");
         self.put_by(
@@ -103,6 +107,11 @@ impl Keys<'_> {
 
     /// Inserts a key with its value, and when it expires. Returns false if there is one already.
     pub(crate) fn insert_new(&mut self, key: &[u8], value: Value, expires_at: Option<u64>) -> bool {
+        if let Some(text) = large_text(&value) {
+            let is_new = self.insert_new_text(key, text, expires_at);
+            self.garbage.push(Garbage::Value(value));
+            return is_new;
+        }
         self.insert_by(key, |accessed| Entry::new(key, value, expires_at, accessed))
     }
 
@@ -145,6 +154,19 @@ impl Keys<'_> {
     pub fn put_keeping_expiry(&mut self, key: &[u8], value: Value) {
         let expires_at = self.expires_at(key);
         self.put_until(key, value, expires_at);
+    }
+}
+
+/// Returns the text of a value if its bytes are to be copied, and take long to free after that.
+#[inline]
+fn large_text(value: &Value) -> Option<&[u8]> {
+    match value {
+        Value::String(StringValue::Fixed(text))
+            if text.len() > LARGE_BYTES && !planted!("copied-text-freed-in-hold") =>
+        {
+            Some(text)
+        }
+        _ => None,
     }
 }
 

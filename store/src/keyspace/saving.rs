@@ -1,6 +1,6 @@
 //! What a snapshot takes of a shard, and what a file brings besides values.
 
-use super::large_saves::{self, LargeSave, SavedPart, SegmentPlace, set_aside, table_of};
+use super::large_saves::{LargeSaves, SavedPart, SegmentPlace, set_aside, table_of};
 use super::{Entry, Garbage, Keys, Layout, Shard, Table};
 use crate::rdb::{self, RdbError};
 use crate::value::CompactLimits;
@@ -14,17 +14,11 @@ pub(super) struct RetiredTable {
     /// Its bytes; 0 if they were not counted.
     bytes: i64,
     /// Its values that are being saved in parts.
-    saves: Vec<LargeSave>,
+    saves: LargeSaves,
 }
 
 impl RetiredTable {
-    pub(super) fn new(
-        version: u32,
-        database: usize,
-        table: Table,
-        bytes: i64,
-        saves: Vec<LargeSave>,
-    ) -> Self {
+    pub(super) fn new(version: u32, database: usize, table: Table, bytes: i64, saves: LargeSaves) -> Self {
         Self { version, database, table, bytes, saves }
     }
 
@@ -51,7 +45,7 @@ impl Shard {
         mut visit: impl FnMut(usize, SavedPart<'_, '_>) -> bool,
     ) -> bool {
         let Self { databases, retired, saves, .. } = self;
-        if !large_saves::go_on(saves, version, table_of(databases), &mut visit) {
+        if !saves.go_on(version, table_of(databases), &mut visit) {
             return false;
         }
         for database in 0..databases.len() {
@@ -59,7 +53,7 @@ impl Shard {
             let place = SegmentPlace { layout, version, origin, database };
             while let Some(goes_on) = visit_segment(&mut databases[database].table, place, saves, &mut visit)
             {
-                if !goes_on || !large_saves::go_on(saves, version, table_of(databases), &mut visit) {
+                if !goes_on || !saves.go_on(version, table_of(databases), &mut visit) {
                     return false;
                 }
             }
@@ -71,7 +65,7 @@ impl Shard {
             let place = SegmentPlace { layout, version, origin, database };
             let mut goes_on = Some(true).filter(|_| is_wanted);
             while let Some(is_asked) = goes_on {
-                if !is_asked || !large_saves::go_on(saves, version, |_| &*table, &mut visit) {
+                if !is_asked || !saves.go_on(version, |_| &*table, &mut visit) {
                     return false;
                 }
                 goes_on = visit_segment(table, place, saves, &mut visit);
@@ -93,7 +87,7 @@ impl Shard {
 fn visit_segment(
     table: &mut Table,
     place: SegmentPlace<'_>,
-    saves: &mut Vec<LargeSave>,
+    saves: &mut LargeSaves,
     visit: &mut impl FnMut(usize, SavedPart<'_, '_>) -> bool,
 ) -> Option<bool> {
     let entries = table.next_unsaved(place.version)?;
@@ -153,7 +147,9 @@ impl Keys<'_> {
         let table = &mut databases[database].table;
         let origin = table.origin(version, database);
         let entries = table.advance(hash, version);
-        if let Some(entries) = entries.filter(|_| word.is_saving() && !planted!("changed-before-saved")) {
+        let is_useful = || versions.has_use_for_records() || planted!("values-kept-after-failure");
+        let is_wanted = word.is_saving() && is_useful() && !planted!("changed-before-saved");
+        if let Some(entries) = entries.filter(|_| is_wanted) {
             let place = SegmentPlace { layout, version, origin, database };
             versions.save(origin, set_aside(entries, place, saves));
         }

@@ -1,6 +1,6 @@
 //! A shard: one object of the runtime.
 
-use super::large_saves::LargeSave;
+use super::large_saves::LargeSaves;
 use super::saving::RetiredTable;
 use super::{AccessClock, Entry, Mark, Table};
 use std::collections::{BTreeMap, HashMap};
@@ -13,7 +13,7 @@ pub struct Shard {
     /// Tables that were removed before a snapshot has taken what they had.
     pub(super) retired: Vec<RetiredTable>,
     /// Large values that a snapshot has in part.
-    pub(super) saves: Vec<LargeSave>,
+    pub(super) saves: LargeSaves,
     /// The last unit in the log that may have changed it.
     pub(super) mark: Mark,
     /// True once it is counted how much memory its keys take.
@@ -74,7 +74,8 @@ impl Shard {
     /// Makes an empty shard for this many databases.
     pub fn new(databases: usize) -> Self {
         let databases = (0..databases).map(|_| Database::default()).collect();
-        Self { databases, retired: Vec::new(), saves: Vec::new(), mark: Mark::default(), is_counted: false }
+        let saves = LargeSaves::default();
+        Self { databases, retired: Vec::new(), saves, mark: Mark::default(), is_counted: false }
     }
 
     /// Finds the entry of a key to read it, and notes the access.

@@ -262,3 +262,39 @@ fn a_snapshot_that_failed_leaves_nothing_for_the_next_one() {
     assert!(received(&receiver) == expected);
     assert!(store.shard.retired.is_empty() && store.shard.saves.is_empty());
 }
+
+/// Inserts keys into the first database, some with large values.
+fn fill(store: &mut Store, keys: i64) {
+    for number in 0..keys {
+        let value = value_of(if number % 10 == 0 { 5 } else { 8 });
+        store.keys(0).put_until(format!("key:{number}").as_bytes(), value, None);
+    }
+}
+
+#[test]
+fn a_snapshot_that_has_failed_gets_nothing_more() {
+    let mut store = Store::new(6);
+    fill(&mut store, 600);
+    let (_, output, _receiver) = store.begin();
+    output.note_failure();
+    store.keys(0).set_expiry(b"key:1", Some(9000));
+    assert!(store.shard.saves.is_empty());
+    assert_eq!(store.keys(0).clear(), 600);
+    assert!(store.shard.retired.is_empty());
+    assert_eq!(output.pending(), 0);
+}
+
+#[test]
+fn a_record_that_is_begun_is_completed_before_the_next_one() {
+    let mut store = Store::new(8);
+    fill(&mut store, 600);
+    let (version, output, _receiver) = store.begin();
+    while !store.visit(version, &output) {
+        let begun = output.unwritten() - output.pending();
+        assert!(begun <= 400 * 410, "{begun} bytes of records are kept");
+        // What a change sets aside comes later.
+        let key = format!("key:{}", store.random.below(600));
+        store.keys(0).set_expiry(key.as_bytes(), Some(9000));
+    }
+    assert!(output.pending() >= 60 * 160_000);
+}

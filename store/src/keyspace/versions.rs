@@ -167,6 +167,12 @@ impl Versions {
         };
     }
 
+    /// Returns true if a snapshot is taken whose file can still be written. After a task has found
+    /// that it cannot, the later tasks of its shards find so too.
+    pub(super) fn has_use_for_records(&self) -> bool {
+        self.output().as_ref().is_some_and(|output| !output.has_failed())
+    }
+
     /// Saves entries of a database.
     pub(super) fn save<'e>(&self, database: usize, entries: impl Iterator<Item = &'e Entry>) {
         let mut bytes = Vec::with_capacity(ROOM_OF_SEGMENT);

@@ -1,8 +1,7 @@
 //! What commands do with all keys of the shards that they hold.
 
-use super::large_saves::{note_swap as note_swapped_saves, take_of};
 use super::saving::RetiredTable;
-use super::{Entry, Garbage, Held, Keys, Layout, Shard, VersionWord};
+use super::{Entry, Garbage, Held, Keys, Layout, Shard};
 use std::ops::Range;
 
 /// A part of the keyspace that a scan has still to visit.
@@ -151,11 +150,15 @@ impl Keys<'_> {
     /// Removes all keys of databases, and returns them to be freed. If it panics, all are there.
     pub(crate) fn clear_databases(&mut self, databases: Range<usize>) -> ClearedKeys {
         let (database, word, now) = (self.database(), self.version_word(), self.now());
+        // One that has failed needs no tables any more, and perhaps no task takes them.
+        let is_useful = || self.versions().has_use_for_records() || planted!("tables-kept-after-failure");
+        let is_wanted = word.is_saving() && is_useful() && !planted!("removed-table-unsaved");
+        let retires = is_wanted.then_some(word.version());
         let shards = self.held().len();
         let mut cleared = ClearedKeys { tables: Vec::with_capacity(shards * databases.len()), count: 0 };
         if planted!("flush-halfway") {
             self.select(databases.start);
-            (0..shards).for_each(|at| self.take_table(at, word, &mut cleared));
+            (0..shards).for_each(|at| self.take_table(at, retires, &mut cleared));
         }
         self.end_change();
         let (mut growth, mut waited_for) = (0, Vec::new());
@@ -180,7 +183,7 @@ impl Keys<'_> {
         self.growth += growth;
         for number in databases {
             self.select(number);
-            (0..shards).for_each(|at| self.take_table(at, word, &mut cleared));
+            (0..shards).for_each(|at| self.take_table(at, retires, &mut cleared));
         }
         for (number, key) in waited_for {
             self.select(number);
@@ -190,17 +193,19 @@ impl Keys<'_> {
         cleared
     }
 
-    /// Takes the table of the database in one of the shards. There is room for it already.
-    fn take_table(&mut self, at: usize, word: VersionWord, cleared: &mut ClearedKeys) {
+    /// Takes the table of the database in one of the shards. There is room for it already. A
+    /// snapshot of this version may have to have it.
+    fn take_table(&mut self, at: usize, version: Option<u32>, cleared: &mut ClearedKeys) {
         let database = self.database();
         let Shard { databases, retired, saves, .. } = &mut *self.held_mut()[at];
-        let (part, saves) = (&mut databases[database], take_of(saves, database));
+        let (part, saves) = (&mut databases[database], saves.take_of(database));
         let (table, bytes) = (part.table.take(), std::mem::take(&mut part.bytes));
         cleared.count += table.len();
-        let is_wanted = word.is_saving() && !planted!("removed-table-unsaved");
-        if is_wanted && (!saves.is_empty() || table.has_unsaved(word.version())) {
-            let origin = table.origin(word.version(), database);
-            let table = RetiredTable::new(word.version(), origin, table, bytes, saves);
+        if let Some(version) = version
+            && (!saves.is_empty() || table.has_unsaved(version))
+        {
+            let origin = table.origin(version, database);
+            let table = RetiredTable::new(version, origin, table, bytes, saves);
             let bytes_of_table = table.bytes();
             retired.push(table);
             let (count, bytes) = self.retired.unwrap_or_default();
@@ -230,7 +235,7 @@ impl Keys<'_> {
             std::mem::swap(&mut one.table, &mut two.table);
             std::mem::swap(&mut one.bytes, &mut two.bytes);
             std::mem::swap(&mut one.expiry_cursor, &mut two.expiry_cursor);
-            note_swapped_saves(&mut shard.saves, [database, other]);
+            shard.saves.note_swap([database, other]);
         }
         for each in [database, other] {
             self.select(each);

@@ -8,8 +8,10 @@
 
 use super::{Setting, Settings};
 use crate::keyspace::EvictionOrder;
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Returns the memory of the process in bytes, if that is known.
 pub(crate) type MemorySource = Box<dyn Fn() -> Option<u64> + Send + Sync>;
@@ -30,6 +32,8 @@ pub struct Memory {
     source: MemorySource,
     /// The memory of the process when the store began.
     at_start: u64,
+    /// The bytes of the keys at the last times when they were compared with the process.
+    recent: Mutex<VecDeque<i64>>,
 }
 
 /// What changes more often than the limit, which each task reads.
@@ -56,6 +60,8 @@ struct MemoryLane(AtomicI64);
 
 const LANES: usize = 16;
 
+/// How many comparisons, of which there are ten a second, an allocator may keep what was freed.
+const KEPT: usize = 12;
 /// What an empty store takes, so that with a lower limit nothing is accepted.
 const EMPTY: i64 = 1 << 10;
 /// Memory of the process beyond what is known of that is no excess, in bytes.
@@ -104,6 +110,7 @@ impl Memory {
             counts: MemoryCounts::default(),
             at_start: source().unwrap_or(0),
             source,
+            recent: Mutex::default(),
         }
     }
 
@@ -286,6 +293,7 @@ impl Memory {
     /// Compares the count with the memory of the process.
     pub(crate) fn measure(&self, known: KnownMemory) {
         let (counted, resident) = (self.sum().max(0), self.resident());
+        let lately = self.most_lately(counted);
         let beyond = resident.map_or(0, |bytes| {
             let others = self.counts.buffers.load(Ordering::Relaxed)
                 + self.counts.unfreed_bytes.load(Ordering::Relaxed)
@@ -294,11 +302,20 @@ impl Memory {
                 + CLIENT_ALLOWANCE * known.clients as i64
                 + known.log_backlog as i64
                 + if known.is_saving { SNAPSHOT_ALLOWANCE.max(known.unwritten as i64) } else { 0 };
-            bytes.saturating_sub(self.at_start) as i64 - others - counted - counted / 8
+            bytes.saturating_sub(self.at_start) as i64 - others - lately - lately / 8
         });
         let most = if planted!("excess-unlimited") { i64::MAX } else { counted / 2 };
         self.excess.store(beyond.clamp(0, most), Ordering::Relaxed);
         self.peak();
+    }
+
+    /// Returns the most bytes that the keys had at the last comparisons. The process may still have
+    /// what was freed since: the allocator returns it to the system a second later.
+    fn most_lately(&self, counted: i64) -> i64 {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.truncate(KEPT - 1);
+        recent.push_front(counted);
+        recent.iter().copied().fold(counted, i64::max)
     }
 }
 
@@ -385,6 +402,24 @@ mod tests {
         assert_eq!(measure(100_000, KnownMemory::default()), 400);
         memory.set_limit(0);
         assert_eq!(memory.excess(), 0);
+    }
+
+    #[test]
+    fn what_was_freed_within_a_second_is_no_excess() {
+        let memory = Memory::new(Box::new(|| Some(800 << 20)), 2);
+        memory.set_limit(1000 * MIB);
+        let memory = Memory { at_start: 0, ..memory };
+        memory.add(0, 700 * MIB);
+        memory.measure(KnownMemory::default());
+        assert_eq!(memory.excess(), 0);
+        memory.add(0, -200 * MIB);
+        for _ in 1..KEPT {
+            memory.measure(KnownMemory::default());
+            assert_eq!(memory.excess(), 0);
+        }
+        memory.measure(KnownMemory::default());
+        // 500 MiB of keys, an eighth of that, and the allowance.
+        assert_eq!(memory.excess() as i64, 800 * MIB - 500 * MIB / 8 * 9 - ALLOWANCE);
     }
 
     #[test]

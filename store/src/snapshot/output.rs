@@ -100,8 +100,8 @@ impl SnapshotOutput {
         self.pending() + self.begun.load(Ordering::Relaxed)
     }
 
-    /// Sends records of a database, of which chunks may have parts. Nothing comes between them.
-    /// This many of the bytes were noted as begun.
+    /// Sends records of a database, of which chunks may have parts. No other records come between
+    /// them, though a function to be called may. This many of the bytes were noted as begun.
     pub(crate) fn send_all(&self, database: usize, mut chunks: Vec<Vec<u8>>, begun: usize) {
         self.begun.fetch_sub(begun, Ordering::Relaxed);
         if chunks.len() == 1 {
@@ -160,7 +160,7 @@ impl SnapshotOutput {
     }
 
     /// Notes that the file cannot be written: records are of no use any more.
-    pub(super) fn note_failure(&self) {
+    pub(crate) fn note_failure(&self) {
         self.has_failed.store(true, Ordering::Relaxed);
     }
 

@@ -46,7 +46,7 @@ pub use hash::Hash;
 pub use limits::CompactLimits;
 pub use list::{End, List};
 pub use listpack::Piece;
-pub(crate) use pieces::{LARGE_BYTES, Pieces, Removed, pieces_of_bytes};
+pub(crate) use pieces::{LARGE_BYTES, Pieces, Removed, pieces_of_block};
 pub use set::Set;
 pub use sorted_set::SortedSet;
 pub(crate) use sorted_set::order_ranked;

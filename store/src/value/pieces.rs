@@ -43,7 +43,7 @@ impl Value {
         }
     }
 
-    /// Frees the value. A string is freed at once, and counts as several pieces.
+    /// Frees the value. The first call of `next` frees a string, which counts as several pieces.
     pub(crate) fn into_pieces(self) -> Pieces {
         match self {
             Self::String(string) => {
@@ -52,8 +52,7 @@ impl Value {
                     StringValue::Fixed(bytes) => bytes.len(),
                     StringValue::Growing(bytes) => bytes.capacity(),
                 };
-                drop(string);
-                Box::new(pieces_of_bytes(size))
+                Box::new(pieces_of_block(string, size))
             }
             Self::List(list) => Box::new(list.into_pieces()),
             Self::Hash(hash) => Box::new(hash.into_pieces()),
@@ -103,16 +102,18 @@ impl fmt::Debug for Removed {
     }
 }
 
-/// Returns the pieces that one block of memory counts as, which was freed at once: one, or more if
-/// it had many bytes.
-pub(crate) fn pieces_of_bytes(bytes: usize) -> impl Iterator<Item = ()> + Send {
-    iter::repeat_n((), (bytes / BYTES_OF_PIECE).clamp(1, PIECES_OF_STRING))
+/// Frees one block of memory, by the first call of `next`. It counts as one piece, or as more if it
+/// has many bytes.
+pub(crate) fn pieces_of_block<B: Send>(block: B, bytes: usize) -> impl Iterator<Item = ()> + Send {
+    let pieces = (bytes / BYTES_OF_PIECE).clamp(1, PIECES_OF_STRING);
+    iter::once_with(move || drop(block)).chain(iter::repeat_n((), pieces - 1))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::value::{CompactLimits, End, Hash, List, Set, SortedSet, Stream, StreamId};
+    use std::sync::Arc;
 
     /// Returns a value of each type, of this many elements.
     fn values(count: u64) -> Vec<Value> {
@@ -138,6 +139,16 @@ mod tests {
             Value::SortedSet(Box::new(sorted)),
             Value::Stream(Box::new(stream)),
         ]
+    }
+
+    #[test]
+    fn a_block_is_freed_by_the_first_call_of_next() {
+        let block = Arc::new(());
+        let mut pieces = pieces_of_block(block.clone(), 5000);
+        assert_eq!(Arc::strong_count(&block), 2);
+        assert_eq!(pieces.next(), Some(()));
+        assert_eq!((Arc::strong_count(&block), pieces.count()), (1, 3));
+        assert_eq!(pieces_of_block((), 0).count(), 1);
     }
 
     #[test]

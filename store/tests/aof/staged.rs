@@ -65,7 +65,7 @@ fn a_random_file_gives_what_its_commands_give() {
 
 /// Side by side with it others may be refused, and may come to it before.
 #[test]
-fn the_first_command_that_is_refused_is_told() {
+fn the_error_names_the_first_command_that_is_refused() {
     let (one, four) = (runtime(1), runtime(4));
     let mut random = Random(7);
     for seed in 0..8 {

@@ -1,6 +1,7 @@
 //! What is there after a start, and how much memory is counted.
 
 use super::{all_keys, builder, check, run};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use xtasking::Runtime;
@@ -116,16 +117,16 @@ fn orders_are_there_after_a_load() {
     check(&mut client);
     run(&mut client, "FLUSHALL");
     for (prefix, meanwhile) in [("one", "-ERR the keys of this database"), ("two", ":30000\r\n")] {
-        let mut is_told = false;
+        let mut has_progress = false;
         let tell = |progress: LoadProgress| {
             if progress.keys < 30_000 {
-                is_told = true;
+                has_progress = true;
                 let reply = run(&mut engine.client(), "RANGECOUNT PREFIX one");
                 assert!(reply.starts_with(meanwhile), "{reply}");
             }
         };
         engine.load(&file(prefix)[..], tell).unwrap();
-        assert!(is_told);
+        assert!(has_progress);
         check(&mut client);
     }
     // A worker cannot load, and the order stays.
@@ -221,4 +222,37 @@ fn evicted_keys_leave_the_order() {
     fill(&mut client, 5000);
     assert!(engine.server().memory.evicted() > 1000);
     check(&mut client);
+}
+
+#[test]
+fn orders_are_there_after_a_load_beside_another_one() {
+    let rt = runtime();
+    let engine = builder().build(&rt);
+    let mut client = engine.client();
+    let one = file("one");
+    let mut has_progress = false;
+    let tell = |progress: LoadProgress| {
+        if progress.keys < 30_000 && !has_progress {
+            has_progress = true;
+            engine.load(&file("two")[..], |_| {}).unwrap();
+            assert_eq!(run(&mut engine.client(), "RANGECOUNT PREFIX two"), ":30000\r\n");
+        }
+    };
+    engine.load(&one[..], tell).unwrap();
+    assert!(has_progress);
+    check(&mut client);
+    assert_eq!(run(&mut client, "RANGECOUNT - +"), ":60000\r\n");
+}
+
+#[test]
+fn orders_are_there_after_a_load_that_panics() {
+    let rt = runtime();
+    let engine = builder().build(&rt);
+    // All tasks have ended when the last progress is reported.
+    let tell = |progress: LoadProgress| assert!(progress.keys < 30_000, "the test stops it");
+    let load = AssertUnwindSafe(|| engine.load(&file("one")[..], tell));
+    assert!(catch_unwind(load).is_err());
+    let mut client = engine.client();
+    check(&mut client);
+    assert_eq!(run(&mut client, "RANGECOUNT - +"), ":30000\r\n");
 }

@@ -76,7 +76,7 @@ impl EventPolls {
             #[cfg(all(feature = "io-uring", target_os = "linux"))]
             number,
             #[cfg(all(feature = "io-uring", target_os = "linux"))]
-            has_rings: is_allowed(),
+            has_rings: false,
         }
     }
 
@@ -103,7 +103,7 @@ impl EventPolls {
         _ = has_rings;
         #[cfg(all(feature = "io-uring", target_os = "linux"))]
         {
-            self.has_rings = has_rings;
+            self.has_rings = has_rings && is_allowed();
         }
     }
 
@@ -240,7 +240,8 @@ fn ready(event: &mio::event::Event) -> Ready {
 
 impl Threads {
     /// Says whether [streams that can be](crate::events::net::CompletionStream) receive and send by
-    /// `io_uring`: true by default. It changes nothing where there is none.
+    /// `io_uring`: false by default, as it is new. It changes nothing where there is none, or where
+    /// the environment says `XTASKING_IO_URING=no`.
     #[must_use]
     pub fn io_uring(mut self, is_used: bool) -> Self {
         self.events.set_rings(is_used);

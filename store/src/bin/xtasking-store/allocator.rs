@@ -14,14 +14,18 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// How long pieces of memory are kept, in ms. The crate does not name the option.
 const PURGE_DELAY: mi_option_t = 15;
-/// How many times as long memory is kept that a thread has given up wholly. By default it is 10.
+/// How many times as long whole segments are kept that no thread uses. By default it is 10.
 const ARENA_PURGE_MULTIPLE: mi_option_t = 24;
 
-/// Sets how long memory is kept, unless the environment does (`MIMALLOC_PURGE_DELAY`). `main` calls
-/// it before it starts a thread.
-pub fn keep_freed_memory_for_a_second() {
+/// Sets how long memory is kept, unless the environment does (`MIMALLOC_PURGE_DELAY`,
+/// `MIMALLOC_ARENA_PURGE_MULT`).
+///
+/// # Safety
+///
+/// The process has no other thread.
+pub unsafe fn keep_freed_memory_for_a_second() {
     for (option, value) in [(PURGE_DELAY, 1000), (ARENA_PURGE_MULTIPLE, 1)] {
-        // SAFETY: it is not thread-safe, and there is no other thread yet. The options exist in
+        // SAFETY: it is not thread-safe, and there is no other thread. The options exist in
         // version 2 of mimalloc, and any number of ms is allowed.
         unsafe { mi_option_set_default(option, value) };
     }

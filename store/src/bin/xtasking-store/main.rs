@@ -38,8 +38,10 @@ const SAVE_POINTS: &str = "3600 1 300 100 60 10000";
 /// The name of lines that make users: they are no settings, as there are several.
 const USER: &str = "user";
 
+#[allow(unsafe_code, reason = "options of the allocator, which is written in C")]
 fn main() -> ExitCode {
-    allocator::keep_freed_memory_for_a_second();
+    // SAFETY: no thread was started.
+    unsafe { allocator::keep_freed_memory_for_a_second() };
     match run(&command().get_matches()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

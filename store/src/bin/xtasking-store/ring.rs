@@ -14,8 +14,8 @@ pub fn option() -> Arg {
         .long(IO_URING)
         .value_name("WHEN")
         .value_parser(PossibleValuesParser::new(["yes", "no", "auto"]))
-        .default_value("auto")
-        .help("Serve connections by io_uring: yes does not start without it, auto does by epoll")
+        .default_value("no")
+        .help("Serve connections by io_uring, which is new: yes fails without it, auto serves by epoll")
 }
 
 /// Sets up a runtime as the option says, with this number of workers if it is chosen. Prints what
@@ -28,14 +28,17 @@ pub fn choose(
     if let Some(workers) = workers {
         rt = rt.workers(workers);
     }
-    let choice = matches.get_one::<String>(IO_URING).map_or("auto", String::as_str);
+    let choice = matches.get_one::<String>(IO_URING).map_or("no", String::as_str);
+    if choice == "no" {
+        println!("xtasking-store: connections are not served by io_uring, as --{IO_URING} is no");
+        return Ok(rt);
+    }
     match Threads::probe_io_uring() {
-        _ if choice == "no" => {
-            println!("xtasking-store: connections are not served by io_uring, as --{IO_URING} says");
+        Ok(()) => {
+            println!("xtasking-store: connections are served by io_uring");
             let workers = workers.unwrap_or_else(Threads::suggested_workers);
-            rt = rt.platform(Threads::new(workers).io_uring(false));
+            rt = rt.platform(Threads::new(workers).io_uring(true));
         }
-        Ok(()) => println!("xtasking-store: connections are served by io_uring"),
         Err(why) if choice == "yes" => {
             return Err(format!("--{IO_URING} yes: {why}; choose auto or no").into());
         }

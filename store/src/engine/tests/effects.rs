@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use xtasking_testing::{on_each, silence_tasks};
 
 #[test]
-fn an_expired_key_that_is_overwritten_is_told() {
+fn an_expired_key_that_is_overwritten_is_reported() {
     on_each(settings(), |setting| {
         let store = Store::new(setting, 4);
         let mut client = store.engine.client();
@@ -19,7 +19,7 @@ fn an_expired_key_that_is_overwritten_is_told() {
 }
 
 #[test]
-fn keys_that_expire_are_gone_and_told() {
+fn keys_that_expire_are_gone_and_reported() {
     on_each(settings(), |setting| {
         let store = Store::new(setting, 4);
         let mut client = store.engine.client();
@@ -98,7 +98,7 @@ fn effects_are_what_is_to_be_replayed() {
 }
 
 #[test]
-fn sources_that_have_expired_are_told_before_what_is_stored() {
+fn sources_that_have_expired_are_reported_before_what_is_stored() {
     on_each(settings(), |setting| {
         let store = Store::new(setting, 4);
         let mut client = store.engine.client();

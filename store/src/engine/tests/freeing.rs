@@ -80,6 +80,23 @@ fn long_texts_are_freed_after_the_reply() {
     }
 }
 
+/// The bytes come to a block with their key, and what they come from is left.
+#[test]
+fn long_texts_that_were_copied_are_freed_after_the_reply() {
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    let engine = Engine::builder().shards(4).build(&rt);
+    let mut client = engine.client();
+    let long = vec![b'x'; 1 << 20];
+    for (line, unfreed) in [("RENAME text other", 2), ("MOVE text 1", 2), ("COPY text other REPLACE", 1)] {
+        run(&mut client, "FLUSHALL");
+        eventually("all is freed", || engine.server().memory.unfreed() == 0);
+        client.run([b"SET", &b"text"[..], &long]).unwrap();
+        assert_eq!(unfreed_at_reply(&engine, &rt, line), unfreed, "{line}");
+        eventually("all is freed", || engine.server().memory.unfreed() == 0);
+    }
+    assert_eq!(run(&mut client, "STRLEN other"), format!(":{}\\r\\n", 1 << 20));
+}
+
 #[test]
 fn what_is_removed_from_values_is_freed_after_the_reply() {
     let rt = Runtime::builder().workers(1).build().unwrap();

@@ -7,7 +7,9 @@ use crate::engine::turn::Turn;
 use crate::engine::{Engine, Finished};
 use crate::keyspace::HeldShards;
 use crate::resp::Requests;
-use xtasking::{Context, Runtime};
+use crate::session::Session;
+use xtasking::{Context, Handle, Runtime};
+use xtasking_testing::eventually;
 
 #[test]
 fn a_request_that_rights_forbid_takes_no_shards() {
@@ -118,4 +120,57 @@ fn rights_that_change_before_a_request_has_its_shards_count() {
     Turn::new(&inner, 0).run(&inner, HeldShards::None, command, &mut batch);
     let replies = batch.expect("it is done").into_finished().0.replies;
     assert!(replies.starts_with(b"-NOPERM"), "{}", text(&replies));
+}
+
+/// Queues commands in a transaction of a user. Returns the session.
+fn queued(engine: &Engine, rt: &Runtime, commands: &[&str]) -> Box<Session> {
+    let mut requests = Requests::one(["AUTH", "limited", "any"]);
+    ["MULTI"].iter().chain(commands).for_each(|line| requests.push(line.split(' ')));
+    let (promise, handle) = rt.promise();
+    engine.submit(rt, engine.session(""), requests, move |finished: Finished, _: &mut Context| {
+        promise.fulfil(finished);
+    });
+    let Finished { session, replies, .. } = handle.join().unwrap();
+    assert!(!text(&replies).contains("-"), "{}", text(&replies));
+    session
+}
+
+fn exec(engine: &Engine, rt: &Runtime, session: Box<Session>) -> Handle<Finished> {
+    let (promise, handle) = rt.promise();
+    engine.submit(rt, session, Requests::one(["EXEC"]), move |finished: Finished, _: &mut Context| {
+        promise.fulfil(finished);
+    });
+    handle
+}
+
+#[test]
+fn rights_that_come_back_while_exec_is_held_count() {
+    let rt = Runtime::builder().workers(2).build().unwrap();
+    let engine = Engine::builder().shards(4).user("limited on nopass ~* &* +@all").build(&rt);
+    let mut root = engine.client();
+    let session = queued(&engine, &rt, &["SET key 1"]);
+    let id = session.id();
+    run(&mut root, "ACL SETUSER limited -set");
+    run(&mut root, "CLIENT PAUSE 100000000 WRITE");
+    let handle = exec(&engine, &rt, session);
+    eventually("EXEC is held", || engine.server().clients.get(id).is_some_and(|client| client.is_blocked()));
+    run(&mut root, "ACL SETUSER limited +@all");
+    run(&mut root, "CLIENT UNPAUSE");
+    assert_eq!(text(&handle.join().unwrap().replies), "*1\\r\\n+OK\\r\\n");
+    assert_eq!(run(&mut root, "GET key"), "$1\\r\\n1\\r\\n");
+}
+
+#[test]
+fn commands_after_a_queued_login_have_the_rights_of_that_user() {
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    for login in ["AUTH other any", "HELLO 3 AUTH other any"] {
+        let builder = Engine::builder().shards(4).user("limited on nopass ~* &* +@all");
+        let engine = builder.user("other on nopass ~* +@all -get").build(&rt);
+        let session = queued(&engine, &rt, &["SET one 1", login, "SET two 2", "GET two"]);
+        run(&mut engine.client(), "ACL SETUSER limited -set");
+        let replies = text(&exec(&engine, &rt, session).join().unwrap().replies);
+        assert_eq!(replies.matches("-NOPERM").count(), 2, "{login}: {replies}");
+        assert_eq!(run(&mut engine.client(), "EXISTS one"), ":0\\r\\n");
+        assert_eq!(run(&mut engine.client(), "EXISTS two"), ":1\\r\\n", "{login}");
+    }
 }
