@@ -101,9 +101,6 @@ impl Driver {
     /// something else. It leaves the epochs, the search and the workers that count as awake, and
     /// passes on a wake-up that it may have been given.
     pub(super) fn stand_aside(&mut self) {
-        if planted!("wait-over-in-epoch") {
-            return;
-        }
         let mut held = self.take_owned();
         held.iter_mut().for_each(|worker| worker.stand_aside());
         // Pairs with the fences of threads that publish work and wake a worker unless one is idle,
@@ -229,7 +226,9 @@ impl Worker {
         self.set_idle(false);
         self.set_searching(false);
         self.unbound.offer(&self.shared.slots[self.index]);
-        self.epoch.go_offline(&self.shared.epochs);
+        if !planted!("wait-over-in-epoch") {
+            self.epoch.go_offline(&self.shared.epochs);
+        }
         if !self.is_aside && !planted!("wait-over-counts-as-awake") {
             self.is_aside = true;
             // SeqCst, with `RuntimeState::wake_for_garbage`: either that thread sees that none is
