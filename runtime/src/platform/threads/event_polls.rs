@@ -89,14 +89,14 @@ impl EventPolls {
         }
         let queue = self.queue_or_new(worker)?;
         if let Some(ring) = queue.ring.get() {
-            return Ok(ring.as_ref());
+            return Ok(ring.as_ref().filter(|ring| ring.is_own()));
         }
         let descriptor = queue.registry.as_raw_fd();
         let ring = Ring::new(descriptor, queue.waker.clone(), (self.number, worker));
         let ring = queue.ring.get_or_init(|| Box::new(ring.ok().map(Arc::new)));
         // The worker may sleep in the queue alone.
         _ = queue.waker.wake();
-        Ok(ring.as_ref())
+        Ok(ring.as_ref().filter(|ring| ring.is_own()))
     }
 
     fn set_rings(&mut self, has_rings: bool) {
