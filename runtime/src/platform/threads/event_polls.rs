@@ -89,14 +89,14 @@ impl EventPolls {
         }
         let queue = self.queue_or_new(worker)?;
         if let Some(ring) = queue.ring.get() {
-            return Ok(ring.as_ref());
+            return Ok(ring.as_ref().filter(|ring| ring.is_own()));
         }
         let descriptor = queue.registry.as_raw_fd();
         let ring = Ring::new(descriptor, queue.waker.clone(), (self.number, worker));
         let ring = queue.ring.get_or_init(|| Box::new(ring.ok().map(Arc::new)));
         // The worker may sleep in the queue alone.
         _ = queue.waker.wake();
-        Ok(ring.as_ref())
+        Ok(ring.as_ref().filter(|ring| ring.is_own()))
     }
 
     fn set_rings(&mut self, has_rings: bool) {
@@ -242,6 +242,11 @@ impl Threads {
     /// Says whether [streams that can be](crate::events::net::CompletionStream) receive and send by
     /// `io_uring`: false by default, as it is new. It changes nothing where there is none, or where
     /// the environment says `XTASKING_IO_URING=no`.
+    ///
+    /// Known faults: dropping a stream whose other side reads slowly may lose up to 128 KiB that
+    /// were written. Streams that send much and are not read take the buffers of their worker from
+    /// its other streams, which then keep the worker busy, and their end is not reported. After
+    /// [`block_in_place`](crate::Context::block_in_place) events may come late.
     #[must_use]
     pub fn io_uring(mut self, is_used: bool) -> Self {
         self.events.set_rings(is_used);

@@ -56,8 +56,9 @@ const LAST_LOOKS: (usize, Duration) = (100, Duration::from_millis(10));
 
 /// The ring of one worker.
 pub(crate) struct Ring {
-    /// Leaked if the kernel may still use the memory of `slots`.
-    entered: SpinMutex<Entered>,
+    /// Leaked in a forked process, whose parent goes on with it.
+    entered: SpinMutex<ManuallyDrop<Entered>>,
+    /// Leaked if the kernel may still use their memory.
     slots: SpinMutex<ManuallyDrop<Slots>>,
     waker: Arc<Waker>,
     worker: WorkerId,
@@ -98,8 +99,9 @@ impl Ring {
             return Err("io_uring needs Linux 6.0 or newer".into());
         }
         let slots = Slots::new(Buffers::new(&ring.submitter()).map_err(failed)?);
+        let entered = Entered { ring, queue, is_watching: false, has_events: false };
         Ok(Self {
-            entered: SpinMutex::new(Entered { ring, queue, is_watching: false, has_events: false }),
+            entered: SpinMutex::new(ManuallyDrop::new(entered)),
             slots: SpinMutex::new(ManuallyDrop::new(slots)),
             waker,
             worker,
@@ -328,6 +330,8 @@ impl Drop for Ring {
             let timespec = Timespec::from(LAST_LOOKS.1);
             _ = entered.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timespec));
         }
+        // SAFETY: this process has made the ring, and nothing accesses it after this drop.
+        unsafe { ManuallyDrop::drop(&mut entered) };
         drop(entered);
         let mut slots = self.slots.lock();
         if slots.in_flight == 0 {
