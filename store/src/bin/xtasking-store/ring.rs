@@ -30,7 +30,6 @@ pub fn choose(
     }
     let choice = matches.get_one::<String>(IO_URING).map_or("no", String::as_str);
     if choice == "no" {
-        println!("xtasking-store: connections are not served by io_uring, as --{IO_URING} is no");
         return Ok(rt);
     }
     match Threads::probe_io_uring() {
