@@ -291,7 +291,11 @@ fn run_case(setting: Setting, kind: &Kind, path: Path, is_captured_armed: bool) 
         // If the result is there already, it is this thread that drops it.
         Path::Detached => quietly(|| drop(handle)),
         Path::Awaited => match poll_once(&mut handle, &tally) {
-            Some(outcome) => check(&case, outcome, &[ran]),
+            Some(outcome) => {
+                check(&case, outcome, &[ran]);
+                // It has the waker if the result came while it was polled.
+                quietly(|| drop(handle));
+            }
             None => {
                 while !handle.is_finished() {
                     rt.task(()).submit(|(), _| ()).join().unwrap();
