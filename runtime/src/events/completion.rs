@@ -22,12 +22,15 @@ use std::io::{self, Read, Write};
 /// It is used as any other stream is: an event says that it is readable or writable, and reads and
 /// writes never wait. What differs with `io_uring`:
 ///
-/// - Bytes are received before they are read: up to some 40 KiB.
+/// - Bytes are received before they are read: as a rule up to some 40 KiB.
 /// - What is written is sent when the [worker](super::Registered::worker) looks for events next,
 ///   as a rule at once after the tasks that it has. Up to 64 KiB wait in memory if the other side
 ///   does not read.
 /// - Dropping it sends what the system has room for, and ends both directions, whatever other
-///   descriptors the socket has.
+///   descriptors the socket has. The rest of up to 128 KiB that were written is lost.
+///
+/// It is not yet fit for streams that matter, or peers that are not trusted:
+/// [`Threads::io_uring`](crate::platform::Threads::io_uring) has the known faults.
 ///
 /// `io_uring` needs the feature `io-uring`, and Linux 6.0 or newer; many containers forbid it. See
 /// [`Threads::probe_io_uring`](crate::platform::Threads::probe_io_uring).
