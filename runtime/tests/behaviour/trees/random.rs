@@ -453,7 +453,7 @@ impl Model {
         }
         self.leave(top);
         for &node in &nodes {
-            let outside = self.0[&node].children.iter().filter(|child| !inside.contains(child));
+            let outside = self.0[&node].children.iter().filter(|&child| !inside.contains(child));
             for child in outside.copied().collect::<Vec<_>>() {
                 remove_last(&mut self.at(child).further, node);
             }
