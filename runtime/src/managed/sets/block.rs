@@ -44,17 +44,18 @@ impl Slot {
         Self { state: AtomicU32::new(0), function: UnsafeCell::new(MaybeUninit::uninit()) }
     }
 
-    /// Stores a function in an unpublished slot.
+    /// Stores a function in an unpublished slot. If it `is_forgotten`, no thread can wait for it.
     ///
     /// # Safety
     ///
     /// The slot is fresh, and no other thread knows of it yet.
     #[inline(always)]
-    pub unsafe fn put(&self, function: StoredFunction) {
+    pub unsafe fn put(&self, function: StoredFunction, is_forgotten: bool) {
         // SAFETY: this function's contract.
         self.function.with_mut(|place| unsafe { (*place).write(function) });
+        let consumed = if is_forgotten { CONSUMED } else { 0 };
         // Relaxed: the lane publishes the slot afterwards.
-        self.state.store(PENDING, Relaxed);
+        self.state.store(PENDING | consumed, Relaxed);
     }
 
     /// Marks an unpublished slot as that of a set of several functions.
@@ -188,6 +189,13 @@ impl Block {
         Self { number, slots: (0..SLOTS).map(|_| Slot::new()).collect(), ended: AtomicU32::new(0) }
     }
 
+    /// Makes it the block of other sets. All sets that it had are over, so each of its slots is
+    /// as good as fresh.
+    pub fn renew(&mut self, number: u64) {
+        self.number = number;
+        self.ended = AtomicU32::new(0);
+    }
+
     /// Returns the slot of a position of this block.
     #[inline(always)]
     pub fn slot(&self, position: u64) -> &Slot {
@@ -206,7 +214,9 @@ impl Block {
 
     /// Counts sets as over. Returns true, once, if all sets of the block are.
     pub fn count_ended(&self, sets: u32) -> bool {
-        // AcqRel: the last thread to count sees what the others have done to the block.
-        sets > 0 && u64::from(self.ended.fetch_add(sets, AcqRel) + sets) == SLOTS
+        // AcqRel: the last thread to count sees what the others have done to the block, before it is
+        // filled again.
+        let order = if planted!("block-count-unordered") { Relaxed } else { AcqRel };
+        sets > 0 && u64::from(self.ended.fetch_add(sets, order) + sets) == SLOTS
     }
 }
