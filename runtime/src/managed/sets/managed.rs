@@ -15,7 +15,8 @@ use core::ops::Deref;
 ///
 /// | | |
 /// |---|---|
-/// | functions | [`spawn`], [`enqueue`], [`enqueue_many`], [`enqueue_ranked`], [`enqueue_and_wait`] |
+/// | one function | [`spawn`], [`enqueue`] |
+/// | several functions | [`enqueue_many`], [`enqueue_ranked`], [`enqueue_and_wait`] |
 /// | ranks | [`with_default_rank`] |
 /// | waiting | [`wait`], [`wait_all`], [`is_over`], [`forget`] |
 /// | workers | [`size`], [`resize`] |
