@@ -113,7 +113,7 @@ fn a_request_beside_a_runner_that_becomes_idle_is_run() {
 /// A block whose requests are over is filled again, after the last use of what was in it.
 #[test]
 fn a_block_is_filled_again_once_its_requests_are_over() {
-    model(2, || {
+    model(1, || {
         let (runtime, drivers) = standing(1);
         let pool = Arc::new(Managed::new(Arc::new(runtime)));
         let places = watched::<3>();

@@ -214,9 +214,7 @@ impl Block {
 
     /// Counts sets as over. Returns true, once, if all sets of the block are.
     pub fn count_ended(&self, sets: u32) -> bool {
-        // AcqRel: the last thread to count sees what the others have done to the block, before that
-        // is filled again.
-        let order = if planted!("block-count-unordered") { Relaxed } else { AcqRel };
-        sets > 0 && u64::from(self.ended.fetch_add(sets, order) + sets) == SLOTS
+        // AcqRel: the last thread to count sees what the others have done to the block.
+        sets > 0 && u64::from(self.ended.fetch_add(sets, AcqRel) + sets) == SLOTS
     }
 }
