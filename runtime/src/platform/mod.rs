@@ -58,8 +58,6 @@ pub use thread_number::set_thread_number;
 pub(crate) use thread_number::this_thread;
 #[cfg(feature = "std")]
 pub use threads::Threads;
-#[cfg(all(feature = "io-uring", target_os = "linux"))]
-pub(crate) use threads::{event_polls::EventPolls, ring};
 pub use topology::{CoreInfo, CpuTopology};
 pub use virtual_time::VirtualTime;
 #[cfg(feature = "std")]
