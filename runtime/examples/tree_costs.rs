@@ -154,7 +154,7 @@ impl Files {
             Ok::<_, TreeError>(levels)
         });
         let levels = build.join().expect("no panic").expect("the claim covers the tree");
-        // The tasks that split homes are follow-ups: this one comes behind them.
+        // The tasks that split clusters are follow-ups: this one comes behind them.
         rt.task(()).claim(tree.write(root)).submit_with(|(), _, _| ()).join().expect("no panic");
         let below = &levels[DEPTH as usize];
         let files = (0..FILES).map(|at| below[at * STRIDE % below.len()]).collect();

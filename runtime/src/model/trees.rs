@@ -87,8 +87,8 @@ impl World {
             nodes.push(holder.insert(nodes[parent], None, |_| ()).unwrap());
         }
         let changes = rights.changes.take().unwrap_or_default();
-        for home in changes.splits {
-            world.holder(&registration, &mut rights).split(home);
+        for cluster in changes.splits {
+            world.holder(&registration, &mut rights).split(cluster);
         }
         let claim = ClaimPtr(NonNull::from(&registration));
         world.table.leave(world.site(0), claim, &mut rights, &mut Ready::default());
@@ -346,7 +346,7 @@ fn an_attempt_that_is_undone_lets_a_waiter_go_on() {
     });
 }
 
-/// A node moves from one home to another while a task comes by the old way or the new.
+/// A node moves from one cluster to another while a task comes by the old way or the new.
 #[test]
 fn a_moved_node_is_found_by_both_ways() {
     model(2, || {
@@ -395,9 +395,9 @@ fn a_node_that_comes_back_displaces_a_claim_that_waits() {
     });
 }
 
-/// A home is split while a task comes to one of its nodes.
+/// A cluster is split while a task comes to one of its nodes.
 #[test]
-fn a_split_home_is_found_by_both_ways() {
+fn a_split_cluster_is_found_by_both_ways() {
     model(2, || {
         let (world, nodes) = World::new(&[0, 1]);
         let (top, leaf) = (nodes[1], nodes[2]);
@@ -415,7 +415,7 @@ fn a_split_home_is_found_by_both_ways() {
 
 /// A node that is a gate is removed while a task comes to it.
 #[test]
-fn a_removed_gate_is_never_taken_for_a_home() {
+fn a_removed_gate_is_never_taken_for_a_cluster() {
     model(2, || {
         let (world, nodes) = World::new(&[0, 1, 1]);
         let (root, gate) = (nodes[0], nodes[1]);

@@ -7,9 +7,10 @@ use crate::sync::Acquire;
 use core::cell::Cell;
 
 /// Where the claim of a running task was last found to cover all nodes: to read them, and to write
-/// them. Most nodes that a task asks for are in the home of the one before, or below the same gate.
+/// them. Most nodes that a task asks for are in the cluster of the one before, or below the same
+/// gate.
 pub(crate) struct Covered {
-    homes: [Cell<u32>; 2],
+    clusters: [Cell<u32>; 2],
     /// Gates whose nodes are targets with all below.
     gates: [Cell<u32>; 2],
 }
@@ -18,20 +19,21 @@ impl Default for Covered {
     #[inline(always)]
     fn default() -> Self {
         let none = || [const { Cell::new(NONE) }; 2];
-        Self { homes: none(), gates: none() }
+        Self { clusters: none(), gates: none() }
     }
 }
 
 impl Covered {
-    /// Returns true if a node that exists is in the home.
+    /// Returns true if a node that exists is in the cluster.
     ///
-    /// Another task may move a node elsewhere meanwhile. But no node comes into this home, or
+    /// Another task may move a node elsewhere meanwhile. But no node comes into this cluster, or
     /// leaves it, unless by the task that asks: others would need to write there. Where that task
-    /// moves the home, or makes gates there, it still covers all nodes.
+    /// moves the cluster, or makes gates there, it still covers all nodes.
     #[inline(always)]
     pub fn contain(&self, slot: &NodeSlot, write: bool) -> bool {
-        // Acquire pairs with the Release of a merge: what was a gate has the new home then.
-        slot.gate.load(Acquire) == NONE && slot.home.load(Acquire) == self.homes[usize::from(write)].get()
+        // Acquire pairs with the Release of a merge: what was a gate has the new cluster then.
+        slot.gate.load(Acquire) == NONE
+            && slot.cluster.load(Acquire) == self.clusters[usize::from(write)].get()
     }
 }
 
@@ -59,21 +61,21 @@ impl TreeTable {
     pub fn covers_noting(&self, rights: &Rights, slot: &NodeSlot, write: bool, covered: &Covered) -> bool {
         let Some(target) = self.covering(rights, slot, write) else { return false };
         // Acquire, here and below: as in `contain`.
-        let (home, gate) = (slot.home.load(Acquire), target.gate.load(Acquire));
+        let (cluster, gate) = (slot.cluster.load(Acquire), target.gate.load(Acquire));
         if gate != NONE {
             let is_wrong = planted!("tree-gate-above-covers");
             let gate = if is_wrong { self.gate(gate).above.load(Acquire) } else { gate };
             covered.gates[usize::from(write)].set(gate);
         }
-        let is_home_covered = gate != NONE || core::ptr::eq(target, self.slot(home));
-        if is_home_covered && slot.gate.load(Acquire) == NONE {
-            covered.homes[usize::from(write)].set(home);
+        let is_cluster_covered = gate != NONE || core::ptr::eq(target, self.slot(cluster));
+        if is_cluster_covered && slot.gate.load(Acquire) == NONE {
+            covered.clusters[usize::from(write)].set(cluster);
         }
         true
     }
 
     /// Returns true if a node, which exists, is the node of a gate that was found covered, or below
-    /// it. Notes the home.
+    /// it. Notes the cluster.
     ///
     /// No other task brings a node there, or takes one away, as that would take writing there: what
     /// was read of the way holds, as in [`contain`](Covered::contain).
@@ -83,15 +85,15 @@ impl TreeTable {
             return false;
         }
         // Acquire, here and below, pairs with the Release of the change that published the place.
-        let (gate, home) = (slot.gate.load(Acquire), slot.home.load(Acquire));
-        let top = if gate == NONE { self.nodes.get(home) } else { None };
+        let (gate, cluster) = (slot.gate.load(Acquire), slot.cluster.load(Acquire));
+        let top = if gate == NONE { self.nodes.get(cluster) } else { None };
         let mut next = top.map_or(gate, |top| top.above.load(Acquire));
         while next != covered_gate {
             let Some(gate) = self.gates.get(next) else { return false };
             next = gate.above.load(Acquire);
         }
         if gate == NONE {
-            covered.homes[usize::from(write)].set(home);
+            covered.clusters[usize::from(write)].set(cluster);
         }
         true
     }
@@ -133,7 +135,7 @@ mod tests {
     use super::super::error::TreeError;
     use super::super::queue::ClaimPtr;
     use super::super::rights::{Registration, Target};
-    use super::super::table::MOST_IN_HOME;
+    use super::super::table::MOST_IN_CLUSTER;
     use super::*;
     use core::ptr::NonNull;
 
@@ -146,7 +148,7 @@ mod tests {
         let mut holder = Holder::new(&table, claim, &mut all, 1);
         let mut insert = |parent| holder.insert(parent, None, |_| ()).unwrap();
         let (gate, beside) = (insert(TreeTable::ROOT), insert(TreeTable::ROOT));
-        let leaves = [(); MOST_IN_HOME as usize].map(|()| insert(gate));
+        let leaves = [(); MOST_IN_CLUSTER as usize].map(|()| insert(gate));
         let inner = insert(leaves[0]);
         holder.split(gate);
         assert_ne!(table.slot(gate.index).gate.load(Acquire), NONE);
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_home_covers_no_node_that_gets_its_number() {
+    fn a_removed_cluster_covers_no_node_that_gets_its_number() {
         let (table, registration) = (TreeTable::new(1), Registration::new(false));
         let claim = ClaimPtr(NonNull::from(&registration));
         let root = Target { node: TreeTable::ROOT, alone: true, write: true };
@@ -172,15 +174,15 @@ mod tests {
         others.targets.push(root);
         let mut holder = Holder::new(&table, claim, &mut own, 1);
         let mut other = Holder::new(&table, claim, &mut others, 2);
-        let home = holder.insert(root.node, None, |_| ()).unwrap();
-        let below = holder.insert(home, None, |_| ()).unwrap();
+        let cluster = holder.insert(root.node, None, |_| ()).unwrap();
+        let below = holder.insert(cluster, None, |_| ()).unwrap();
         let leaf = holder.insert(root.node, None, |_| ()).unwrap();
         assert!(holder.covered(below, true).is_ok());
-        let removed = holder.remove(home).unwrap();
+        let removed = holder.remove(cluster).unwrap();
         table.free_nodes(&removed[..1]);
         assert_eq!(holder.covered(below, true).err(), Some(TreeError::Missing(below)));
         let new = other.insert(root.node, None, |_| ()).unwrap();
-        assert_eq!(new.index, home.index);
+        assert_eq!(new.index, cluster.index);
         assert_eq!(holder.covered(new, true).err(), Some(TreeError::NotClaimed(new)));
         assert!(holder.covered(leaf, true).is_ok());
     }

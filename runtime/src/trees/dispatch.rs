@@ -167,7 +167,7 @@ unsafe fn go_on(ready: Ready, site: Site, cx: &mut Context) {
     origin.offer();
 }
 
-/// Spawns the tasks that split homes and merge gates after a change.
+/// Spawns the tasks that split clusters and merge gates after a change.
 #[cold]
 fn rearrange<D: Send + Sync + 'static>(tree: &TreeInner<D>, changes: Changes, cx: &mut Context) {
     let Changes { splits, merges, freed_gates } = changes;
@@ -287,7 +287,7 @@ impl<P: Origin> Dispatcher<'_, P> {
         unsafe {
             let this = state.as_ref();
             let rights = this.registration.rights();
-            // Acquire pairs with the Release of `enter_home`.
+            // Acquire pairs with the Release of `enter_cluster`.
             let is_current = this.table().is_current(rights) && !this.registration.is_displaced.load(Acquire);
             if !is_current && !planted!("tree-grant-unvalidated") {
                 this.table().leave(self.site, ClaimPtr(state.cast()), rights, &mut self.ready);

@@ -3,7 +3,7 @@
 use super::counts::Site;
 use super::gate::{Counted, GateSlot};
 use super::mode::{Mode, Modes};
-use super::queue::{ClaimPtr, GateEntry, GateQueue, HomeEntry, Ready, Stripe};
+use super::queue::{ClaimPtr, ClusterEntry, GateEntry, GateQueue, Ready, Stripe};
 use super::register::Place;
 use super::rights::{Exact, Rights};
 use super::table::TreeTable;
@@ -83,7 +83,7 @@ impl TreeTable {
         gates.sort_unstable();
         gates.dedup();
         let mut stripes: SmallVec<[usize; 8]> =
-            rights.exact.iter().map(|exact| self.stripe_number(exact.home)).collect();
+            rights.exact.iter().map(|exact| self.stripe_number(exact.cluster)).collect();
         stripes.sort_unstable();
         stripes.dedup();
         Locked {
@@ -110,10 +110,10 @@ impl TreeTable {
             pending += self.enter_gate(site, claim, rights, *gate, queue);
         }
         for &exact in rights.exact.iter() {
-            let number = self.stripe_number(exact.home);
+            let number = self.stripe_number(exact.cluster);
             let at = locked.stripes.binary_search_by_key(&number, |stripe| stripe.0);
             let stripe = &mut *locked.stripes[at.expect("the stripe is locked")].1;
-            let entry = HomeEntry { claim, exact };
+            let entry = ClusterEntry { claim, exact };
             if stripe.admits(&entry, |one, other, waits| self.meet(one, other, waits)) {
                 stripe.hold(entry);
             } else {
@@ -176,8 +176,8 @@ impl TreeTable {
                     }
                     mode => rights.add_explicit(gate, mode),
                 },
-                Place::Home(home) => {
-                    let exact = Exact { home, target };
+                Place::Cluster(cluster) => {
+                    let exact = Exact { cluster, target };
                     if !rights.exact.contains(&exact) {
                         rights.exact.push(exact);
                     }

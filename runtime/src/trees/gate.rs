@@ -17,7 +17,7 @@ pub(crate) struct GateSlot {
     pub above: AtomicU32,
     /// Up while the queue is not empty; changed under the lock of the queue.
     pub flag: AtomicBool,
-    /// Nodes in the homes right below, and [`IS_DUE`](super::node::IS_DUE) if it will be merged.
+    /// Nodes in the clusters right below, and [`IS_DUE`](super::node::IS_DUE) if it will be merged.
     pub load: AtomicU32,
     /// Gates right below.
     pub gates: AtomicU32,

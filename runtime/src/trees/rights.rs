@@ -18,10 +18,22 @@ pub struct Target {
     pub write: bool,
 }
 
-/// A target below gates, and the home in which it is registered.
+impl Target {
+    /// Returns how the target uses its node if that is a gate.
+    pub(super) fn mode_at_gate(&self) -> Mode {
+        match (self.alone, self.write) {
+            (true, false) => Mode::ReadAlone,
+            (true, true) => Mode::WriteAlone,
+            (false, false) => Mode::Read,
+            (false, true) => Mode::Write,
+        }
+    }
+}
+
+/// A target below gates, and the cluster in which it is registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exact {
-    pub home: u32,
+    pub cluster: u32,
     pub target: Target,
 }
 
@@ -43,7 +55,7 @@ pub(crate) struct Rights {
 /// What is left to do after a task that has changed the tree.
 #[derive(Default)]
 pub(crate) struct Changes {
-    /// Homes with too many nodes.
+    /// Clusters with too many nodes.
     pub splits: Vec<Node>,
     /// Gates with few nodes.
     pub merges: Vec<Node>,
@@ -55,7 +67,7 @@ pub(crate) struct Changes {
 pub(crate) struct Registration {
     /// Entries that were not granted yet.
     pub pending: AtomicU32,
-    /// A task that runs has entered a home where this claim has an entry, and they clash. So the
+    /// A task that runs has entered a cluster where this claim has an entry, and they clash. So the
     /// entry is outdated, even if the node comes back there.
     pub is_displaced: AtomicBool,
     /// Accessed by one thread at a time: by the owner of the claim. While entries wait, that is the

@@ -131,12 +131,12 @@ impl<'s, D: Send + Sync + 'static> TreePlan<'s, '_, D> {
     fn open_way(&mut self, node: Node, to: Node) {
         let table = self.probe.table;
         // Acquire pairs with the Release of a change; both nodes are held, or the plan runs again.
-        let place = |node| table.find(node).map(|slot| (slot.gate.load(Acquire), slot.home.load(Acquire)));
-        if let (Some((gate, _)), Some((NONE, home))) = (place(node), place(to))
+        let place = |node| table.find(node).map(|slot| (slot.gate.load(Acquire), slot.cluster.load(Acquire)));
+        if let (Some((gate, _)), Some((NONE, cluster))) = (place(node), place(to))
             && gate != NONE
-            && let Some(top) = table.nodes.get(home)
+            && let Some(top) = table.nodes.get(cluster)
         {
-            self.hold_all(top.node(home));
+            self.hold_all(top.node(cluster));
         }
     }
 

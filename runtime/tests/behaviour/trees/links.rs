@@ -133,7 +133,7 @@ fn a_large_node_moves_to_the_place_of_its_link() {
         let rt = setting.build();
         let (tree, all) = complete(&rt, 9, 3);
         let (root, large, deep, end) = (all[0], all[1], all[800], all[30]);
-        // A link leads out of it, and one to it from a home far away.
+        // A link leads out of it, and one to it from a cluster far away.
         link(&rt, &tree, all[10], end).unwrap();
         link(&rt, &tree, deep, large).unwrap();
         assert!(covers(&rt, &tree, large, end) && covers(&rt, &tree, deep, end));
@@ -201,7 +201,7 @@ fn a_node_may_have_very_many_links() {
         });
         let other = fill.join().unwrap().unwrap();
         let mut has_other = true;
-        // Until the last homes are split, the gate above is the root.
+        // Until the last clusters are split, the gate above is the root.
         while has_other {
             let linked = linked.clone();
             let sum = rt.task(()).claim(tree.read(hub)).submit_with(move |(), nodes, _| {
