@@ -468,8 +468,8 @@ fn sub_trees_that_share_a_node_exclude_each_other() {
     beside_a_new_link(|world, parent, body| world.claim_linked(1, &[parent], body));
 }
 
-/// The same with a task that has no plan. It looks for links only if the tree has some: the one that
-/// is made meanwhile is the first.
+/// The same with a task that has no plan. It looks for links only if the tree has some: the one
+/// that is made meanwhile is the first.
 #[test]
 fn the_first_link_of_a_tree_is_seen_by_a_claim_beside_it() {
     beside_a_new_link(|world, parent, body| world.claim_only(1, parent, body));

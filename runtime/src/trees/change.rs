@@ -22,8 +22,8 @@ pub(crate) struct Holder<'h> {
     /// Marks the nodes that the task has written.
     pub stamp: u64,
     /// The node that was inserted last. The claim covers it, and all below.
-    last: Option<Node>,
-    covered_before: Covered,
+    pub last: Option<Node>,
+    pub covered_before: Covered,
 }
 
 impl<'h> Holder<'h> {
@@ -44,15 +44,6 @@ impl<'h> Holder<'h> {
             || self.rights.targets.first_allows(node, write)
             || self.covers(node, slot, write);
         if is_covered { Ok(slot) } else { Err(TreeError::NotClaimed(node)) }
-    }
-
-    /// Returns true if a claim covers a node that is here.
-    #[inline(never)]
-    fn covers(&self, node: Node, slot: &NodeSlot, write: bool) -> bool {
-        self.table.is_below_covered(slot, write, &self.covered_before)
-            || self.rights.names(node, write)
-            || self.last == Some(node)
-            || self.table.covers_noting(self.rights, slot, write, &self.covered_before)
     }
 
     /// Returns the slot of a node that the claim covers to write it, which counts as written.

@@ -1,5 +1,6 @@
 //! What a claim covers: its targets, and what is below those that are not alone.
 
+use super::change::Holder;
 use super::node::{NONE, Node, NodeSlot};
 use super::rights::Rights;
 use super::table::TreeTable;
@@ -13,13 +14,15 @@ pub(crate) struct Covered {
     clusters: [Cell<u32>; 2],
     /// Gates whose nodes are targets with all below.
     gates: [Cell<u32>; 2],
+    /// The last gates that were found to be these, or below them.
+    nearest: [Cell<u32>; 2],
 }
 
 impl Default for Covered {
     #[inline(always)]
     fn default() -> Self {
         let none = || [const { Cell::new(NONE) }; 2];
-        Self { clusters: none(), gates: none() }
+        Self { clusters: none(), gates: none(), nearest: none() }
     }
 }
 
@@ -66,6 +69,7 @@ impl TreeTable {
             let is_wrong = planted!("tree-gate-above-covers");
             let gate = if is_wrong { self.gate(gate).above.load(Acquire) } else { gate };
             covered.gates[usize::from(write)].set(gate);
+            covered.nearest[usize::from(write)].set(gate);
         }
         let is_cluster_covered = gate != NONE || core::ptr::eq(target, self.slot(cluster));
         if is_cluster_covered && slot.gate.load(Acquire) == NONE {
@@ -75,23 +79,28 @@ impl TreeTable {
     }
 
     /// Returns true if a node, which exists, is the node of a gate that was found covered, or below
-    /// it. Notes the cluster.
+    /// it. Notes the cluster, and the first gate on the way.
     ///
     /// No other task brings a node there, or takes one away, as that would take writing there: what
-    /// was read of the way holds, as in [`contain`](Covered::contain).
+    /// was read of the way holds, as in [`contain`](Covered::contain). So the way ends at a gate
+    /// that was noted before.
+    #[inline(always)]
     pub fn is_below_covered(&self, slot: &NodeSlot, write: bool, covered: &Covered) -> bool {
-        let covered_gate = covered.gates[usize::from(write)].get();
+        let [covered_gate, nearest] =
+            [&covered.gates, &covered.nearest].map(|gates| gates[usize::from(write)].get());
         if covered_gate == NONE {
             return false;
         }
         // Acquire, here and below, pairs with the Release of the change that published the place.
         let (gate, cluster) = (slot.gate.load(Acquire), slot.cluster.load(Acquire));
         let top = if gate == NONE { self.nodes.get(cluster) } else { None };
-        let mut next = top.map_or(gate, |top| top.above.load(Acquire));
-        while next != covered_gate {
+        let first = top.map_or(gate, |top| top.above.load(Acquire));
+        let mut next = first;
+        while next != nearest && next != covered_gate {
             let Some(gate) = self.gates.get(next) else { return false };
             next = gate.above.load(Acquire);
         }
+        covered.nearest[usize::from(write)].set(first);
         if gate == NONE {
             covered.clusters[usize::from(write)].set(cluster);
         }
@@ -129,9 +138,26 @@ impl TreeTable {
     }
 }
 
+impl Holder<'_> {
+    /// Returns true if a claim covers a node that is here.
+    #[inline(never)]
+    pub fn covers(&self, node: Node, slot: &NodeSlot, write: bool) -> bool {
+        self.table.is_below_covered(slot, write, &self.covered_before)
+            || self.covers_elsewhere(node, slot, write)
+    }
+
+    /// Returns true if a claim covers a node that is here, below no gate that was noted. Most nodes
+    /// are: so this is a function of its own, which saves registers.
+    #[inline(never)]
+    fn covers_elsewhere(&self, node: Node, slot: &NodeSlot, write: bool) -> bool {
+        self.rights.names(node, write)
+            || self.last == Some(node)
+            || self.table.covers_noting(self.rights, slot, write, &self.covered_before)
+    }
+}
+
 #[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
 mod tests {
-    use super::super::change::Holder;
     use super::super::error::TreeError;
     use super::super::queue::ClaimPtr;
     use super::super::rights::{Registration, Target};
@@ -148,18 +174,23 @@ mod tests {
         let mut holder = Holder::new(&table, claim, &mut all, 1);
         let mut insert = |parent| holder.insert(parent, None, |_| ()).unwrap();
         let (gate, beside) = (insert(TreeTable::ROOT), insert(TreeTable::ROOT));
-        let leaves = [(); MOST_IN_CLUSTER as usize].map(|()| insert(gate));
-        let inner = insert(leaves[0]);
-        holder.split(gate);
-        assert_ne!(table.slot(gate.index).gate.load(Acquire), NONE);
+        let mut fill = |parent| [(); MOST_IN_CLUSTER as usize].map(|()| insert(parent));
+        let (leaves, others) = (fill(gate), fill(beside));
+        let (inner, innermost) = (leaves[0], fill(leaves[0]));
+        for node in [gate, beside] {
+            holder.split(node);
+        }
+        for node in [gate, beside, inner] {
+            assert_ne!(table.slot(node.index).gate.load(Acquire), NONE);
+        }
 
         part.targets.push(Target { node: gate, alone: false, write: false });
         let holder = Holder::new(&table, claim, &mut part, 2);
-        for node in leaves.into_iter().chain([inner, gate]) {
+        for node in leaves.into_iter().chain([gate]).chain(innermost) {
             assert!(holder.covered(node, false).is_ok());
             assert_eq!(holder.covered(node, true).err(), Some(TreeError::NotClaimed(node)));
         }
-        for node in [beside, TreeTable::ROOT] {
+        for node in others.into_iter().chain([beside, TreeTable::ROOT]) {
             assert_eq!(holder.covered(node, false).err(), Some(TreeError::NotClaimed(node)));
         }
     }

@@ -156,7 +156,7 @@
 //! | `node`, `segments`, `short_list` | nodes and their handles; tables that grow; lists |
 //! | `mode`, `gate`, `counts` | uses of a gate and their clashes; gates; counts of each worker |
 //! | `queue`, `rights` | queues of gates and clusters; what a claim holds |
-//! | `target_list`, `node_map` | the targets of a claim; maps of nodes |
+//! | `target_list`, `counted_list`, `key_map` | targets of a claim; what it counts; maps |
 //! | `table` | nodes, gates, stripes and counts of a tree |
 //! | `register`, `enqueue`, `release` | the protocol: at once, to wait, give back and grant |
 //! | `covers` | whether a claim covers a node |
@@ -171,6 +171,7 @@
 mod change;
 mod claim;
 mod closure;
+mod counted_list;
 mod counts;
 mod covers;
 mod dispatch;
@@ -178,10 +179,10 @@ mod enqueue;
 mod error;
 mod gate;
 mod inner;
+mod key_map;
 mod links;
 mod mode;
 mod node;
-mod node_map;
 mod nodes;
 mod parents;
 mod plan;

@@ -228,7 +228,7 @@ impl TreeTable {
     ) -> Attempt {
         let (record, path) = self.path_at_gate(slot, gate);
         let (mode, first) = (target.mode_at_gate(), rights.counted.len());
-        let counted = rights.counted_at(record);
+        let counted = rights.counted.modes_at(record);
         if mode != Mode::ReadAlone {
             // What the claim itself has at this gate is merged with this by the slow way.
             if rights.explicit_at(gate).is_some() || counted.meets(mode.clashes()) {
@@ -287,7 +287,7 @@ impl TreeTable {
         // All tables have a gate at the same place, which is computed once.
         let mut next = SegmentIndex::of(from);
         while let Some(gate) = self.gates.get_at(next) {
-            if !FIRST && rights.intends(gate, intention) {
+            if !FIRST && rights.counted.intends(gate, intention) {
                 return gate.number();
             }
             counts.count_in_at(next, intention);

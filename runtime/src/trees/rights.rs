@@ -1,7 +1,7 @@
 //! What a claim holds, or waits for.
 
-use super::gate::{Counted, GateSlot};
-use super::mode::{Mode, Modes};
+use super::counted_list::CountedList;
+use super::mode::Mode;
 use super::node::Node;
 use super::short_list::ShortList;
 use super::target_list::TargetList;
@@ -40,9 +40,7 @@ pub(crate) struct Exact {
 /// What a claim holds, with what it has registered for that.
 pub(crate) struct Rights {
     pub targets: TargetList,
-    /// Modes that are counted at gates, ascending from the targets; a gate may come several times.
-    /// With an intention at a gate the claim has it at all gates above.
-    pub counted: ShortList<Counted, 12>,
+    pub counted: CountedList,
     /// Entries in the queues of gates.
     pub explicit: ShortList<(u32, Mode), 1>,
     /// Entries in the stripes.
@@ -130,7 +128,7 @@ impl Rights {
     pub fn new(is_unordered: bool) -> Self {
         Self {
             targets: TargetList::new(),
-            counted: ShortList::new(),
+            counted: CountedList::new(),
             explicit: ShortList::new(),
             exact: ShortList::new(),
             changes: None,
@@ -151,7 +149,7 @@ impl Rights {
         // SAFETY: by the contract of this function.
         unsafe {
             TargetList::init(&raw mut (*place).targets);
-            ShortList::init(&raw mut (*place).counted);
+            CountedList::init(&raw mut (*place).counted);
             ShortList::init(&raw mut (*place).explicit);
             ShortList::init(&raw mut (*place).exact);
             (&raw mut (*place).changes).write(None);
@@ -168,27 +166,6 @@ impl Rights {
             | explicit.has_memory()
             | exact.has_memory()
             | changes.is_some()
-    }
-
-    /// Returns the modes that are counted at a gate.
-    pub fn counted_at(&self, gate: &GateSlot) -> Modes {
-        let here = self.counted.iter().filter(|counted| counted.is_at(gate));
-        here.fold(Modes::NONE, |modes, counted| modes.and(Modes::only(counted.mode())))
-    }
-
-    /// Returns true if the claim has an intention at a gate, or one that covers it.
-    #[inline(always)]
-    pub fn intends(&self, gate: &GateSlot, intention: Mode) -> bool {
-        let [same, wider] = [intention, Mode::IntendWrite].map(|mode| Counted::new(gate, mode));
-        // What was counted last is asked for most.
-        self.counted.iter().rev().any(|counted| *counted == same || *counted == wider)
-    }
-
-    /// Adds a counted mode.
-    pub fn add_counted(&mut self, counted: Counted) {
-        if !self.counted.contains(&counted) {
-            self.counted.push(counted);
-        }
     }
 
     /// Returns the mode of the claim's entry in the queue of a gate.
