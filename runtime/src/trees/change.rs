@@ -6,12 +6,14 @@
 
 use super::covers::Covered;
 use super::error::TreeError;
+use super::link_data::LinkValue;
 use super::mode::{Mode, Modes};
 use super::node::{IS_DUE, NONE, Node, NodeSlot};
 use super::queue::{ClaimPtr, ClusterEntry, GateEntry};
 use super::rights::{Exact, Rights, Target};
 use super::table::{MOST_IN_CLUSTER, TreeTable};
 use crate::sync::{Acquire, Relaxed, Release};
+use crate::task::drop_quietly;
 use alloc::vec::Vec;
 
 /// The claim of a task that runs.
@@ -105,6 +107,7 @@ impl<'h> Holder<'h> {
         // Release pairs with the Acquire of `find`.
         slot.generation.store(node.generation, Release);
         siblings.insert(at, node);
+        self.open_link_place(parent.index, at);
         self.last = Some(node);
         Ok(node)
     }
@@ -127,7 +130,7 @@ impl<'h> Holder<'h> {
             // Another task may insert a node whose cluster has the number of a removed one.
             self.covered_before = Covered::default();
         }
-        self.take_out(node, parent);
+        drop_quietly(self.take_out(node, parent));
         self.leave_place(node, slot);
         if self.table.has_links() {
             self.move_links(slot, Some(parent), None);
@@ -150,6 +153,7 @@ impl<'h> Holder<'h> {
             }
             // SAFETY: as above, to write.
             unsafe { slot.children_mut() }.clear();
+            self.clear_link_values(index);
         }
         let table = self.table;
         self.rights.targets.retain(|target| table.find(target.node).is_some());
@@ -174,11 +178,12 @@ impl<'h> Holder<'h> {
         if at > count {
             return Err(TreeError::NoSuchPlace(to, at));
         }
-        self.take_out(node, from);
+        let value = self.take_out(node, from);
         self.transfer(node, from, to);
         // SAFETY: the claim covers the new parent to write it, and nothing is borrowed of it.
         unsafe { above.children_mut() }.insert(at, node);
-        Ok(())
+        self.open_link_place(to.index, at);
+        value.map_or(Ok(()), |value| self.set_link_value(to, at, value))
     }
 
     /// Checks that the claim covers what becomes gates if a node comes below this parent.
@@ -232,13 +237,15 @@ impl<'h> Holder<'h> {
         Ok((slot, parent))
     }
 
-    /// Takes a node out of a list of children, once.
-    pub fn take_out(&self, node: Node, parent: Node) {
+    /// Takes a node out of a list of children, once. Returns the data of the link.
+    #[must_use = "the destructor of the data may panic"]
+    pub fn take_out(&self, node: Node, parent: Node) -> Option<LinkValue> {
         // SAFETY: the claim covers the parent to write it, and nothing is borrowed of it.
         let siblings = unsafe { self.table.slot(parent.index).children_mut() };
         let at = siblings.iter().rposition(|child| *child == node);
         let at = at.expect("a node is a child of its parent");
         siblings.remove(at);
+        self.close_link_place(parent.index, at)
     }
 
     /// Counts nodes in the cluster that a node below this parent has. Returns the cluster.

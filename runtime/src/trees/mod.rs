@@ -146,6 +146,8 @@
 //! A body may link a node that it does not hold with all below. So each walk checks first that the
 //! task holds the ends of all links; what a claim has followed only makes sure of that.
 //!
+//! The data of a link lie beside the children of its parent, and are claimed with these.
+//!
 //! Follow-ups that split and merge do not follow links: they change places only. Nor do lists of
 //! what moves with a node.
 //!
@@ -162,6 +164,7 @@
 //! | `covers` | whether a claim covers a node |
 //! | `change`, `split` | changes of the tree by a task that holds it |
 //! | `parents`, `closure`, `links` | further parents; what is below by links; changes of links |
+//! | `link_data` | data of links |
 //! | `poison` | nodes that were written by a task that panicked |
 //! | `tree`, `inner`, `claim` | the handle, what it keeps, and claims |
 //! | `plan`, `tree_plan`, `probe` | requests, plans, and how they register what they name |
@@ -180,6 +183,7 @@ mod error;
 mod gate;
 mod inner;
 mod key_map;
+mod link_data;
 mod links;
 mod mode;
 mod node;

@@ -3,6 +3,7 @@
 
 use super::counts::Counts;
 use super::gate::GateSlot;
+use super::link_data::LinkData;
 use super::mode::{Mode, Modes};
 use super::node::{Children, NONE, Node, NodeSlot};
 use super::parents::Links;
@@ -54,6 +55,7 @@ pub(crate) struct TreeTable {
     stamps: Box<[Padded<AtomicU64>]>,
     pub poisoned: PoisonedNodes,
     pub links: Links,
+    pub link_data: LinkData,
 }
 
 impl TreeTable {
@@ -73,6 +75,7 @@ impl TreeTable {
             stamps: (0..workers).map(|_| Padded::default()).collect(),
             poisoned: PoisonedNodes::default(),
             links: Links::default(),
+            link_data: LinkData::default(),
         };
         let (root, gate) = (table.node_numbers.take(), table.new_gate(0, NONE, None));
         let slot = table.nodes.get_or_make(root);
