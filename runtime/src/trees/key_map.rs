@@ -77,7 +77,7 @@ impl<K: MapKey, V: Copy> KeyMap<K, V> {
         let mask = self.places.len() - 1;
         // Fibonacci hashing: neighbours go to different places. The highest bits are best.
         let hash = key.number().wrapping_mul(0x9E37_79B1);
-        let mut at = (u64::from(hash) * self.places.len() as u64 >> 32) as usize & mask;
+        let mut at = ((u64::from(hash) * self.places.len() as u64) >> 32) as usize;
         loop {
             let (here, value) = &self.places[at];
             if *here == key || value.is_none() {
