@@ -37,8 +37,8 @@
 
 #![deny(unsafe_code)]
 
-#[macro_use]
-mod planted;
+#[macro_use(planted)]
+extern crate xtasking;
 
 /// Compiles the code of the package's page.
 #[cfg(doctest)]
