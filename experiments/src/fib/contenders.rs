@@ -112,6 +112,16 @@ pub(super) static OUTSIDE: &[Outside<Fibonacci, NumberReduction>] = &[
             start: |workers| outside::start("openmp", "fib", workers),
         },
     },
+    Outside {
+        program: "lace",
+        entry: Entry {
+            name: "lace",
+            about: "Lace (C), a spawn and a sync for each join",
+            more: NumberReduction(0),
+            is_parallel: true,
+            start: |workers| outside::start("lace", "fib", workers),
+        },
+    },
 ];
 
 fn xtasking(workers: usize) -> Result<Fibonacci, Failure> {

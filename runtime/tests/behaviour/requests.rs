@@ -112,6 +112,37 @@ fn the_failure_of_a_request_is_kept_for_its_waiter() {
     });
 }
 
+/// A function without an id runs once, is waited for with all others, and its panic goes to the
+/// hook.
+#[test]
+fn functions_without_an_id_run_and_report_their_failures() {
+    silence_tasks();
+    on_all(|setting| {
+        let heard = Arc::new(AtomicUsize::new(0));
+        let hear = heard.clone();
+        let rt = setting.builder().on_failure(move |_| _ = hear.fetch_add(1, SeqCst)).build().unwrap();
+        let (pool, count) = (rt.managed(), Arc::new(AtomicUsize::new(0)));
+        for number in 0..1000 {
+            let run = counting(&count);
+            pool.spawn(move || {
+                run();
+                assert!(number % 100 != 5, "provoked");
+            });
+            if number % 10 == 3 {
+                pool.enqueue(counting(&count));
+            }
+        }
+        pool.wait_all().unwrap();
+        assert_eq!((count.load(SeqCst), heard.load(SeqCst)), (1100, 10));
+        let captured = Arc::new(());
+        let held = captured.clone();
+        pool.spawn(move || drop(held));
+        drop(pool);
+        rt.shutdown(Shutdown::Drain);
+        assert_eq!(Arc::strong_count(&captured), 1);
+    });
+}
+
 /// A runner that has taken several brief requests must not hold back the next.
 #[test]
 fn two_requests_that_wait_for_each_other_meet() {

@@ -44,17 +44,18 @@ impl Slot {
         Self { state: AtomicU32::new(0), function: UnsafeCell::new(MaybeUninit::uninit()) }
     }
 
-    /// Stores a function in an unpublished slot.
+    /// Stores a function in an unpublished slot. If it `is_forgotten`, no thread can wait for it.
     ///
     /// # Safety
     ///
     /// The slot is fresh, and no other thread knows of it yet.
     #[inline(always)]
-    pub unsafe fn put(&self, function: StoredFunction) {
+    pub unsafe fn put(&self, function: StoredFunction, is_forgotten: bool) {
         // SAFETY: this function's contract.
         self.function.with_mut(|place| unsafe { (*place).write(function) });
+        let consumed = if is_forgotten { CONSUMED } else { 0 };
         // Relaxed: the lane publishes the slot afterwards.
-        self.state.store(PENDING, Relaxed);
+        self.state.store(PENDING | consumed, Relaxed);
     }
 
     /// Marks an unpublished slot as that of a set of several functions.
@@ -186,6 +187,13 @@ pub(super) struct Block {
 impl Block {
     pub fn new(number: u64) -> Self {
         Self { number, slots: (0..SLOTS).map(|_| Slot::new()).collect(), ended: AtomicU32::new(0) }
+    }
+
+    /// Makes it the block of other sets. All sets that it had are over, so each of its slots is
+    /// as good as fresh.
+    pub fn renew(&mut self, number: u64) {
+        self.number = number;
+        self.ended = AtomicU32::new(0);
     }
 
     /// Returns the slot of a position of this block.

@@ -15,13 +15,15 @@ use core::ops::Deref;
 ///
 /// | | |
 /// |---|---|
-/// | functions | [`enqueue`], [`enqueue_many`], [`enqueue_ranked`], [`enqueue_and_wait`] |
+/// | one function | [`spawn`], [`enqueue`] |
+/// | several functions | [`enqueue_many`], [`enqueue_ranked`], [`enqueue_and_wait`] |
 /// | ranks | [`with_default_rank`] |
 /// | waiting | [`wait`], [`wait_all`], [`is_over`], [`forget`] |
 /// | workers | [`size`], [`resize`] |
 /// | observing | [`statistics`] |
 /// | advice | [`suggest`], [`follow`], [`within`] |
 ///
+/// [`spawn`]: Self::spawn
 /// [`enqueue`]: Self::enqueue
 /// [`enqueue_many`]: Self::enqueue_many
 /// [`enqueue_ranked`]: Self::enqueue_ranked
@@ -130,9 +132,25 @@ impl<R: Deref<Target = Runtime>> Managed<R> {
     /// [`forget`](Self::forget).
     #[inline]
     pub fn enqueue(&self, body: impl FnOnce() + Send + 'static) -> SetId {
-        let id = self.requests.add(StoredFunction::new(body));
+        let id = self.requests.add(StoredFunction::new(body), false);
         self.requests.start(id, self.default_rank, &self.runtime);
         id
+    }
+
+    /// Runs a function on a worker, without an id: as [`enqueue`](Self::enqueue) and
+    /// [`forget`](Self::forget) in one, which takes less time. A panic goes to the runtime's hook.
+    ///
+    /// ```
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// let rt = xtasking::Runtime::builder().workers(1).build()?;
+    /// rt.managed().spawn(move || sender.send("written").unwrap());
+    /// assert_eq!(receiver.recv(), Ok("written"));
+    /// # Ok::<(), xtasking::BuildError>(())
+    /// ```
+    #[inline]
+    pub fn spawn(&self, body: impl FnOnce() + Send + 'static) {
+        let id = self.requests.add(StoredFunction::new(body), true);
+        self.requests.start(id, self.default_rank, &self.runtime);
     }
 
     /// Enqueues a set of any number of functions, even of none. The workers start on them at once.

@@ -13,12 +13,18 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+/// Blocks without sets that are kept, as the allocator takes long to move one between threads.
+const MOST_SPARE: usize = under_model(8, 1) as usize;
 /// Ended blocks of which it is known which ids were consumed.
 const MOST_CONSUMED: usize = under_model(4096, 2) as usize;
 
 pub(super) struct Records {
     /// Blocks with sets that are not over, by number.
     blocks: BTreeMap<u64, Arc<Block>>,
+    /// The newest of them.
+    newest: Option<Arc<Block>>,
+    /// Blocks whose sets are over, to be filled again. A thread may still read one.
+    spare: Vec<Arc<Block>>,
     /// Sets of several functions that are not over, by position.
     sets: BTreeMap<u64, Arc<dyn AnySet>>,
     /// Failures of sets that are over, by position.
@@ -66,6 +72,8 @@ impl Records {
     pub fn new() -> Self {
         Self {
             blocks: BTreeMap::new(),
+            newest: None,
+            spare: Vec::new(),
             sets: BTreeMap::new(),
             failures: BTreeMap::new(),
             consumed: BTreeMap::new(),
@@ -75,14 +83,24 @@ impl Records {
     }
 
     pub fn add_block(&mut self, number: u64) -> Arc<Block> {
-        let block = Arc::new(Block::new(number));
+        let block = self.renew_spare(number).unwrap_or_else(|| Arc::new(Block::new(number)));
         self.blocks.insert(number, block.clone());
+        self.newest = Some(block.clone());
         block
+    }
+
+    /// Returns a spare block, unless another thread still reads it.
+    fn renew_spare(&mut self, number: u64) -> Option<Arc<Block>> {
+        let mut block = self.spare.pop()?;
+        Arc::get_mut(&mut block)?.renew(number);
+        Some(block)
     }
 
     /// Returns the block of a position. `None` if its sets are all over.
     pub fn block(&self, position: u64) -> Option<&Arc<Block>> {
-        self.blocks.get(&(position / SLOTS))
+        let number = position / SLOTS;
+        // Most often it is the newest, of which there may be many before.
+        self.newest.as_ref().filter(|block| block.number == number).or_else(|| self.blocks.get(&number))
     }
 
     fn slot(&self, position: u64) -> Option<&Slot> {
@@ -100,7 +118,8 @@ impl Records {
 
     /// Forgets a block whose sets are over, except which of its ids were consumed.
     pub fn retire(&mut self, block: &Block) {
-        self.blocks.remove(&block.number);
+        self.newest.take_if(|newest| newest.number == block.number);
+        let removed = self.blocks.remove(&block.number);
         let end = (block.number + 1) * SLOTS;
         let is_consumed = |&(position, slot): &(u64, &Slot)| slot.is_claimed() || self.is_stale(position);
         let consumed = block.slots_before(end).filter(is_consumed).map(|(position, _)| bit(position)).sum();
@@ -109,6 +128,8 @@ impl Records {
             self.consumed.insert(block.number, consumed);
             self.forget_old();
         }
+        let has_room = self.spare.len() < MOST_SPARE;
+        self.spare.extend(removed.filter(|_| has_room));
     }
 
     /// Keeps the memory for consumed ids bounded.
@@ -264,8 +285,10 @@ mod tests {
     }
 
     fn is_empty(records: &Records) -> bool {
-        let Records { blocks, sets, failures, consumed, still_valid, .. } = records;
+        let Records { blocks, newest, spare, sets, failures, consumed, still_valid, .. } = records;
         blocks.is_empty()
+            && newest.is_none()
+            && spare.len() <= MOST_SPARE
             && sets.is_empty()
             && failures.is_empty()
             && consumed.is_empty()
@@ -278,6 +301,27 @@ mod tests {
         blocks.iter().for_each(|block| end(&mut records, block));
         assert!(is_empty(&records));
         assert!(records.is_over(20 * SLOTS).unwrap());
+    }
+
+    /// A block that a thread still reads stays as it is.
+    #[test]
+    fn an_ended_block_is_filled_again_unless_a_thread_reads_it() {
+        let (mut records, mut blocks) = with_blocks(2);
+        let (read, unread) = (blocks.pop().unwrap(), blocks.pop().unwrap());
+        let address = Arc::as_ptr(&unread);
+        end(&mut records, &unread);
+        drop(unread);
+        end(&mut records, &read);
+        let other = records.add_block(3);
+        assert!(!Arc::ptr_eq(&other, &read) && Arc::as_ptr(&other) != address);
+        let again = records.add_block(4);
+        assert_eq!((Arc::as_ptr(&again), again.number, read.number), (address, 4, 2));
+        // Its counts begin anew, and so do its ids.
+        again.slots_before(u64::MAX).for_each(|(_, slot)| slot.reserve(false));
+        assert!(!records.is_over(4 * SLOTS).unwrap() && records.is_over(SLOTS).unwrap());
+        assert!(!again.count_ended(SLOTS as u32 - 1) && again.count_ended(1));
+        assert!(wait(&mut records, SLOTS) && !wait(&mut records, SLOTS));
+        assert!(wait(&mut records, 4 * SLOTS) && !wait(&mut records, 4 * SLOTS));
     }
 
     /// Whether a thread waits before the block ends, or afterwards, and in any order.

@@ -65,11 +65,11 @@ impl Requests {
         SetId::new(lane, position)
     }
 
-    /// Adds a set of one function.
+    /// Adds a set of one function. If it `is_forgotten`, its id is stale from the beginning.
     #[inline(never)]
-    pub fn add(&self, function: StoredFunction) -> SetId {
+    pub fn add(&self, function: StoredFunction, is_forgotten: bool) -> SetId {
         // SAFETY: `push` passes the fresh slot of a position that is not published yet.
-        self.push(|slot| unsafe { slot.put(function) })
+        self.push(|slot| unsafe { slot.put(function, is_forgotten) })
     }
 
     /// Reserves the id of a set of several functions.
