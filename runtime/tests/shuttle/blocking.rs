@@ -30,7 +30,7 @@ fn spawn(rt: &Runtime, object: &Object<Plain<Vec<u16>>>, number: u16, core: u16)
             cx.block_in_place(|| last.join().unwrap());
         });
         let len = numbers.len();
-        for _ in 0..9 {
+        for _ in 0..3 {
             // Under XQueue some run inside this spawn, as their queue is full.
             cx.task(()).spawn(|(), cx| cx.block_in_place(pause));
         }
