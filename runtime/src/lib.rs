@@ -121,7 +121,6 @@
 //! | `std` (default) | threads and clocks; without it the program brings a [`platform`] |
 //! | `derive` (default) | the derive macros `Version` and `AsWord` |
 //! | `io` | sockets of the operating system as sources of [`events`] |
-//! | `io-uring` | streams that receive and send by `io_uring`, on Linux |
 //! | `serde` | serialization of [`metrics`]: counters, histograms, statistics |
 //! | `hdrhistogram` | histograms of [`metrics`] as those of the crate `hdrhistogram` |
 //! | `tracing` | a span for each run of a task, on request |

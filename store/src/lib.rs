@@ -27,7 +27,6 @@
 //! |---|---|
 //! | `program` (default) | the program `xtasking-store` |
 //! | `net` | [`net`]; part of `program` |
-//! | `io-uring` | connections by io_uring, if the runtime is asked for it; part of `program` |
 //! | `tls` | clients by TLS, with rustls and ring: it needs a C compiler |
 //!
 //! # Types of other crates

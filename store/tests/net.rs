@@ -4,15 +4,13 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::thread;
 use xtasking::Runtime;
-use xtasking::platform::Threads;
 use xtasking_store::Engine;
 use xtasking_store::net::Service;
 use xtasking_testing::{eventually, watchdog};
 
-/// Starts a store at a free port; by `io_uring` if `XTASKING_TEST_IO_URING` is there.
+/// Starts a store at a free port.
 fn start(workers: usize) -> (Runtime, Service, SocketAddr) {
-    let platform = Threads::new(workers).io_uring(std::env::var_os("XTASKING_TEST_IO_URING").is_some());
-    let rt = Runtime::builder().platform(platform).workers(workers).build().unwrap();
+    let rt = Runtime::builder().workers(workers).build().unwrap();
     let mut service = Service::start(Engine::builder().shards(64), &rt);
     let address = service.listen("127.0.0.1:0").unwrap()[0];
     (rt, service, address)

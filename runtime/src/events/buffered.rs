@@ -76,10 +76,17 @@ impl<S: Source> Buffered<S> {
         &mut self.output
     }
 
-    /// Returns how many bytes of the output were not sent. A program bounds this, as the other side
-    /// may read slowly or not at all.
+    /// Returns how many bytes of the output were not sent, [also by the stream](Source::unsent). A
+    /// program bounds this, as the other side may read slowly or not at all.
     pub fn unsent(&self) -> usize {
-        self.output.len() - self.sent
+        self.output.len() - self.sent + self.stream.get().map_or(0, S::unsent)
+    }
+
+    /// Returns the stream and the output, unless it is closed, or a part of the output was sent.
+    #[cfg(feature = "io")]
+    pub(super) fn stream_and_output(&mut self) -> Option<(&mut S, &mut Vec<u8>)> {
+        let stream = self.stream.get_mut().filter(|_| self.sent == 0)?;
+        Some((stream, &mut self.output))
     }
 
     /// Ends the events, and closes the stream. What was not sent is lost.
@@ -141,15 +148,15 @@ impl<S: Source + Read> Buffered<S> {
 }
 
 impl<S: Source + Write> Buffered<S> {
-    /// Sends the output, as far as there is room. Returns true if all was sent. Otherwise the
-    /// stream reports when it is writable, if it was registered for that, and the handler flushes
-    /// again.
+    /// Sends the output, as far as there is room, and [flushes](Write::flush) the stream. Returns
+    /// true if all was sent. Otherwise the stream reports when it is writable, if it was registered
+    /// for that, and the handler flushes again.
     ///
     /// # Errors
     ///
     /// As for writing the stream.
     pub fn flush(&mut self) -> io::Result<bool> {
-        while self.unsent() > 0 {
+        while self.sent < self.output.len() {
             let Some(stream) = self.stream.get_mut() else { return Err(ErrorKind::NotConnected.into()) };
             match stream.write(&self.output[self.sent..]) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
@@ -167,6 +174,10 @@ impl<S: Source + Write> Buffered<S> {
         self.sent = 0;
         self.output.clear();
         self.output.shrink_to(LARGEST_READ);
-        Ok(true)
+        // A stream may have kept some of it, now or before.
+        match self.stream.get_mut().map_or(Ok(()), S::flush) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
+            result => result.map(|()| true),
+        }
     }
 }

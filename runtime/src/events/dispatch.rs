@@ -2,6 +2,8 @@
 
 use super::EventQueues;
 use super::handlers::Handlers;
+#[cfg(feature = "io")]
+use super::outgoing::Outgoing;
 use super::timers::{NEVER, Timers};
 use crate::annotation::Priority;
 use crate::scheduler::{Context, RuntimeHandle, RuntimeState};
@@ -19,6 +21,8 @@ pub(crate) struct Outside {
 struct WorkerOutside {
     handlers: Handlers,
     timers: Timers,
+    #[cfg(feature = "io")]
+    outgoing: Outgoing,
     /// A task that handles what is found has been spawned, and has not begun.
     is_dispatching: AtomicBool,
 }
@@ -28,6 +32,8 @@ impl Outside {
         let worker = |_| WorkerOutside {
             handlers: Handlers::new(),
             timers: Timers::new(),
+            #[cfg(feature = "io")]
+            outgoing: Outgoing::new(),
             is_dispatching: AtomicBool::new(false),
         };
         Self { workers: (0..workers).map(worker).collect() }
@@ -35,6 +41,11 @@ impl Outside {
 
     pub(super) fn timers(&self, worker: usize) -> &Timers {
         &self.workers[worker].timers
+    }
+
+    #[cfg(feature = "io")]
+    pub(super) fn outgoing(&self, worker: usize) -> &Outgoing {
+        &self.workers[worker].outgoing
     }
 
     pub(super) fn handlers(&self, worker: usize) -> &Handlers {

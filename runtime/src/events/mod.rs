@@ -19,24 +19,27 @@
 //!
 //! | file | what is in it |
 //! |---|---|
+//! | `batched` | streams whose output is sent together with that of others |
 //! | `buffered` | reading and writing a stream through buffers |
-//! | `completion` | streams that receive and send by `io_uring`, where there is one |
 //! | `delivery` | handlers that write an object, one task for several events |
 //! | `dispatch` | when a worker looks at its events and timers, and the task that handles them |
 //! | `handlers` | the handlers of a worker, by token |
+//! | `outgoing` | the output of a worker's streams, and the task that sends it |
 //! | `queue` | the traits: queues of events, and sources |
 //! | `ready` | what a source is ready for |
 //! | `registered` | a source that is registered |
 //! | `timers` | the timers of a worker |
 //! | `wheel` | a hierarchical timing wheel |
 
+#[cfg(feature = "io")]
+mod batched;
 #[cfg(feature = "std")]
 mod buffered;
-#[cfg(feature = "io")]
-mod completion;
 mod delivery;
 mod dispatch;
 mod handlers;
+#[cfg(feature = "io")]
+mod outgoing;
 mod queue;
 mod ready;
 mod registered;
@@ -55,7 +58,7 @@ pub use timers::Timer;
 /// Sockets that can be [registered](crate::Runtime::register), of the crate `mio`.
 #[cfg(feature = "io")]
 pub mod net {
-    pub use super::completion::{Completable, CompletionStream};
+    pub use super::batched::{Batchable, BatchedStream};
     pub use mio::net::{TcpListener, TcpStream, UdpSocket};
     #[cfg(unix)]
     pub use mio::net::{UnixDatagram, UnixListener, UnixStream};

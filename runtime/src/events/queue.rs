@@ -57,6 +57,12 @@ pub trait Source {
     /// As for [`register`](Self::register). The runtime ignores the error, as the source is about
     /// to be dropped.
     fn deregister(&mut self, registration: &Registration<'_>) -> Result<(), PlatformError>;
+
+    /// Returns how many bytes were written, and wait in memory of the source until they are sent.
+    /// The default is 0.
+    fn unsent(&self) -> usize {
+        0
+    }
 }
 
 /// Where a source is registered, and under which token.

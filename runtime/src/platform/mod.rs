@@ -54,8 +54,6 @@ pub use simulation::{Network, NetworkFaults, SimulatedListener, SimulatedStream}
 pub(crate) use simulation::{StepCounts, this_thread};
 #[cfg(feature = "std")]
 pub use threads::Threads;
-#[cfg(all(feature = "io-uring", target_os = "linux"))]
-pub(crate) use threads::{event_polls::EventPolls, ring};
 pub use topology::{CoreInfo, CpuTopology};
 pub use virtual_time::VirtualTime;
 #[cfg(feature = "std")]

@@ -20,9 +20,7 @@ use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 #[cfg(feature = "io")]
-pub(crate) mod event_polls;
-#[cfg(all(feature = "io-uring", target_os = "linux"))]
-pub(crate) mod ring;
+mod event_polls;
 mod running;
 mod start;
 #[cfg(test)]
@@ -82,15 +80,14 @@ impl Threads {
         let topology = os::topology();
         os::watch_forks();
         let threads: Arc<[_]> = (0..workers).map(|_| SpinMutex::new(None)).collect();
-        let number = NEXT_NUMBER.fetch_add(1, Relaxed);
         Self {
-            number,
+            number: NEXT_NUMBER.fetch_add(1, Relaxed),
             pin: os::CAN_PIN && workers <= topology.cores.len(),
             suggested: os::suggested_workers(),
             stack_bytes: DEFAULT_STACK_BYTES,
             workers,
             #[cfg(feature = "io")]
-            events: event_polls::EventPolls::new(threads.clone(), number),
+            events: event_polls::EventPolls::new(threads.clone()),
             threads,
             spares: SparePool::new(workers),
             running: Arc::default(),

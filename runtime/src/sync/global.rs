@@ -3,8 +3,6 @@
 
 use super::{Acquire, Relaxed, Release, forks};
 use core::cell::UnsafeCell;
-#[cfg(all(feature = "io-uring", target_os = "linux"))]
-pub use core::sync::atomic::AtomicU16;
 pub use core::sync::atomic::AtomicU64;
 
 /// The holder of a lock that is free.

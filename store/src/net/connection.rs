@@ -2,41 +2,14 @@
 
 use super::connections::Connections;
 use super::parts::{LastReplies, Parts};
+use super::socket::Socket;
 use crate::engine::{Completion, Engine, Finished, SendEarly};
 use crate::resp::{Limits, Parser, ProtocolError, Reply};
 use crate::server::{ClientMemory, Setting, Unblock};
 use crate::session::Session;
-use std::io::{Read, Write};
 use std::sync::Arc;
-use xtasking::events::net::{Completable, CompletionStream};
 use xtasking::events::{Buffered, Event, Filled, Handled, Ready, Registered, Source};
-use xtasking::platform::SimulatedStream;
 use xtasking::{Context, Object, Plain, Priority};
-
-/// A stream of bytes to a client.
-pub(super) trait Socket: Source + Read + Write + Send + 'static {
-    /// Whether it is to be read also when it becomes writable.
-    const READS_WHEN_WRITABLE: bool = false;
-
-    /// Whether a client cannot send requests at first.
-    #[cfg(feature = "tls")]
-    const HAS_HANDSHAKE: bool = false;
-
-    /// Returns true if the last read has ended before all that had come was read, to let other
-    /// tasks have their turn.
-    fn is_cut(&self) -> bool {
-        false
-    }
-
-    /// Returns true if the client cannot send requests yet.
-    #[cfg(feature = "tls")]
-    fn is_handshaking(&self) -> bool {
-        false
-    }
-}
-
-impl<S: Completable> Socket for CompletionStream<S> {}
-impl Socket for SimulatedStream {}
 
 /// Replies that a client may leave unread before nothing more is read from it, in bytes.
 const MOST_UNSENT: usize = 1 << 20;
@@ -258,8 +231,10 @@ impl<S: Socket> Connection<S> {
     }
 
     fn send(&mut self, cx: &mut Context) {
-        match self.io.flush() {
-            Ok(true) if self.is_ending && self.session.is_some() => self.close(cx),
+        // At its end a connection is closed once the system has taken all.
+        let ends = self.is_ending && self.session.is_some();
+        match if ends { self.io.flush() } else { S::send(&mut self.io, cx) } {
+            Ok(true) if ends => self.close(cx),
             Ok(_) => {}
             Err(_) => self.close(cx),
         }
@@ -285,8 +260,8 @@ impl<S: Socket> Connection<S> {
         self.is_ending = true;
         if self.session.is_none() {
             self.stop_waiting(cx);
-        } else if self.io.unsent() == 0 {
-            self.close(cx);
+        } else {
+            self.send(cx);
         }
     }
 

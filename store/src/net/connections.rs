@@ -1,6 +1,7 @@
 //! All connections, to be closed from elsewhere.
 
-use super::connection::{Connection, Socket};
+use super::connection::Connection;
+use super::socket::Socket;
 use std::collections::HashMap;
 #[cfg(feature = "tls")]
 use std::collections::VecDeque;

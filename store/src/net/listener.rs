@@ -1,7 +1,8 @@
 //! Listening sockets.
 
-use super::connection::{Connection, Socket};
+use super::connection::Connection;
 use super::connections::Connections;
+use super::socket::Socket;
 use crate::engine::Engine;
 use crate::server::Setting;
 use std::io::{self, ErrorKind, Write};
@@ -9,7 +10,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use xtasking::events::net::{CompletionStream, TcpListener, TcpStream};
+use xtasking::events::net::{BatchedStream, TcpListener, TcpStream};
 #[cfg(unix)]
 use xtasking::events::net::{UnixListener, UnixStream};
 use xtasking::events::{Event, Handled, Interest, Registered, Source};
@@ -37,7 +38,7 @@ const DENIED: &[u8] =
 set for the default user. In this mode connections are only accepted from the loopback interface.\r\n";
 
 impl Listen for TcpListener {
-    type Stream = CompletionStream<TcpStream>;
+    type Stream = BatchedStream<TcpStream>;
 
     fn accept(&mut self, is_open: bool) -> io::Result<Option<(Self::Stream, [String; 2])>> {
         let (mut stream, peer) = TcpListener::accept(self)?;
@@ -49,7 +50,7 @@ impl Listen for TcpListener {
         // client has gone.
         _ = stream.set_nodelay(true);
         let local = stream.local_addr().map(|address| address.to_string()).unwrap_or_default();
-        Ok(Some((CompletionStream::new(stream), [peer.to_string(), local])))
+        Ok(Some((BatchedStream::new(stream), [peer.to_string(), local])))
     }
 }
 
@@ -59,14 +60,14 @@ fn is_loopback(peer: SocketAddr) -> bool {
 
 #[cfg(unix)]
 impl Listen for UnixListener {
-    type Stream = CompletionStream<UnixStream>;
+    type Stream = BatchedStream<UnixStream>;
 
     fn accept(&mut self, _: bool) -> io::Result<Option<(Self::Stream, [String; 2])>> {
         let (stream, _) = UnixListener::accept(self)?;
         let address = self.local_addr().ok();
         let path = address.as_ref().and_then(|address| address.as_pathname());
         let own = path.map_or_else(|| ":0".to_owned(), |path| format!("{}:0", path.display()));
-        Ok(Some((CompletionStream::new(stream), [own.clone(), own])))
+        Ok(Some((BatchedStream::new(stream), [own.clone(), own])))
     }
 }
 

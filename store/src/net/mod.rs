@@ -2,8 +2,9 @@
 //!
 //! What a client has sent becomes a task that writes its connection. It parses the requests that
 //! are complete, and passes them and the session to the [engine](crate::Engine). A task of the
-//! engine brings back the session with the replies, and they are sent at once. So a wake-up takes
-//! one receive and one send, and no thread waits for a client.
+//! engine brings back the session with the replies. Short ones leave together with those of other
+//! clients, by one more task. So a wake-up takes one receive and one send, and no thread waits for
+//! a client.
 //!
 //! While its requests are under way, nothing is read from a client: what it sends meanwhile stays
 //! in the buffers of the system. The same holds while a client leaves replies unread.
@@ -14,6 +15,7 @@
 //! | `connections` | all connections, to be closed from elsewhere |
 //! | `listener` | listening sockets |
 //! | `parts` | replies that come before the last ones |
+//! | `socket` | what a stream is to a connection |
 //! | `tls` | streams whose bytes are encrypted |
 //! | `tls_settings` | the settings of TLS |
 //! | `service` | [`Service`]: an engine with its listeners and timers |
@@ -23,6 +25,7 @@ mod connections;
 mod listener;
 mod parts;
 mod service;
+mod socket;
 #[cfg(feature = "tls")]
 mod tls;
 #[cfg(feature = "tls")]

@@ -1,12 +1,12 @@
 //! TLS: streams whose bytes are encrypted on their way.
 
-use super::connection::Socket;
 use super::listener::Listen;
+use super::socket::Socket;
 use rustls::{ServerConfig, ServerConnection};
 use std::io::{self, ErrorKind, Read, Write};
 use std::mem;
 use std::sync::Arc;
-use xtasking::events::net::{CompletionStream, TcpListener, TcpStream};
+use xtasking::events::net::{BatchedStream, TcpListener, TcpStream};
 use xtasking::events::{Registration, Source};
 use xtasking::platform::PlatformError;
 
@@ -17,7 +17,7 @@ const MOST_AT_ONCE: usize = 32 << 10;
 const MOST_RECEIVES: usize = 8;
 
 /// A stream to a client that speaks TLS. The handshake is part of the first reads.
-pub(super) struct TlsStream<T: Read + Write = CompletionStream<TcpStream>> {
+pub(super) struct TlsStream<T: Read + Write = BatchedStream<TcpStream>> {
     tcp: T,
     tls: ServerConnection,
     /// Bytes that were encrypted and are not sent yet. They count as written once they are.
@@ -103,7 +103,8 @@ impl<T: Read + Write> Write for TlsStream<T> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.send()
+        self.send()?;
+        self.tcp.flush()
     }
 }
 
@@ -114,6 +115,11 @@ impl Source for TlsStream {
 
     fn deregister(&mut self, registration: &Registration<'_>) -> Result<(), PlatformError> {
         self.tcp.deregister(registration)
+    }
+
+    /// Of the handshake it counts no bytes, but whether there are some.
+    fn unsent(&self) -> usize {
+        self.tcp.unsent() + usize::from(self.tls.wants_write())
     }
 }
 

@@ -14,14 +14,10 @@
 //! the queue, it had published before that look that the worker is awake: both pass a fence
 //! between.
 
-use super::Threads;
-#[cfg(all(feature = "io-uring", target_os = "linux"))]
-use super::ring::Ring;
 use crate::events::{EventQueues, Interest, Ready, Registration, Source, Token};
 use crate::platform::PlatformError;
 use crate::sync::{Acquire, AtomicBool, Release, SeqCst, SpinMutex, fence};
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 use core::mem;
@@ -29,8 +25,6 @@ use core::time::Duration;
 use mio::{Events, Poll, Registry, Waker};
 use once_cell::race::OnceBox;
 use std::io;
-#[cfg(all(feature = "io-uring", target_os = "linux"))]
-use std::os::fd::AsRawFd;
 use std::thread::Thread;
 
 /// The token of the waker.
@@ -42,15 +36,9 @@ const MOST_EVENTS: usize = 256;
 type WorkerThreads = [SpinMutex<Option<Thread>>];
 
 /// The queue of each worker that has had a source.
-pub(crate) struct EventPolls {
+pub(super) struct EventPolls {
     queues: Box<[OnceBox<Queue>]>,
-    threads: Arc<WorkerThreads>,
-    /// The number of the platform.
-    #[cfg(all(feature = "io-uring", target_os = "linux"))]
-    number: u64,
-    /// Streams that can be are in rings.
-    #[cfg(all(feature = "io-uring", target_os = "linux"))]
-    has_rings: bool,
+    threads: alloc::sync::Arc<WorkerThreads>,
 }
 
 struct Queue {
@@ -58,53 +46,15 @@ struct Queue {
     /// it.
     poll: SpinMutex<(Poll, Events)>,
     registry: Registry,
-    waker: Arc<Waker>,
-    /// Made with the first stream for it; `None` inside if the system has none.
-    #[cfg(all(feature = "io-uring", target_os = "linux"))]
-    ring: OnceBox<Option<Arc<Ring>>>,
+    waker: Waker,
     found: SpinMutex<Vec<(Token, Ready)>>,
     /// `found` has some.
     has_found: AtomicBool,
 }
 
 impl EventPolls {
-    pub(super) fn new(threads: Arc<WorkerThreads>, number: u64) -> Self {
-        _ = number;
-        Self {
-            queues: threads.iter().map(|_| OnceBox::new()).collect(),
-            threads,
-            #[cfg(all(feature = "io-uring", target_os = "linux"))]
-            number,
-            #[cfg(all(feature = "io-uring", target_os = "linux"))]
-            has_rings: false,
-        }
-    }
-
-    /// Returns the ring of a worker, which is made if need be. `None` if the system has none, or
-    /// the program wants none.
-    #[cfg(all(feature = "io-uring", target_os = "linux"))]
-    pub(crate) fn ring(&self, worker: usize) -> Result<Option<&Arc<Ring>>, PlatformError> {
-        if !self.has_rings {
-            return Ok(None);
-        }
-        let queue = self.queue_or_new(worker)?;
-        if let Some(ring) = queue.ring.get() {
-            return Ok(ring.as_ref().filter(|ring| ring.is_own()));
-        }
-        let descriptor = queue.registry.as_raw_fd();
-        let ring = Ring::new(descriptor, queue.waker.clone(), (self.number, worker));
-        let ring = queue.ring.get_or_init(|| Box::new(ring.ok().map(Arc::new)));
-        // The worker may sleep in the queue alone.
-        _ = queue.waker.wake();
-        Ok(ring.as_ref().filter(|ring| ring.is_own()))
-    }
-
-    fn set_rings(&mut self, has_rings: bool) {
-        _ = has_rings;
-        #[cfg(all(feature = "io-uring", target_os = "linux"))]
-        {
-            self.has_rings = has_rings && is_allowed();
-        }
+    pub fn new(threads: alloc::sync::Arc<WorkerThreads>) -> Self {
+        Self { queues: threads.iter().map(|_| OnceBox::new()).collect(), threads }
     }
 
     /// Sleeps in the queue of a worker, at most for `limit`. Returns false if it has none.
@@ -149,10 +99,8 @@ impl Queue {
         let poll = Poll::new()?;
         let registry = poll.registry().try_clone()?;
         Ok(Self {
-            waker: Arc::new(Waker::new(&registry, WAKER)?),
+            waker: Waker::new(&registry, WAKER)?,
             registry,
-            #[cfg(all(feature = "io-uring", target_os = "linux"))]
-            ring: OnceBox::new(),
             poll: SpinMutex::new((poll, Events::with_capacity(MOST_EVENTS))),
             found: SpinMutex::new(Vec::new()),
             has_found: AtomicBool::new(false),
@@ -164,43 +112,17 @@ impl Queue {
     fn look(&self, limit: Option<Duration>, is_sleeper: bool) {
         let Some(mut poll) = self.poll.try_lock() else { return };
         let (poll, events) = &mut *poll;
-        #[cfg(all(feature = "io-uring", target_os = "linux"))]
-        if let Some(ring) = self.ring.get().and_then(Option::as_ref).filter(|ring| ring.is_own()) {
-            let mut completed = Vec::new();
-            let has_events = ring.look(limit, &mut completed);
-            self.add(completed.into_iter());
-            // The ring reports once that the queue has events.
-            while has_events && self.look_in(poll, events, Some(Duration::ZERO), is_sleeper) == MOST_EVENTS {}
-            return;
-        }
-        self.look_in(poll, events, limit, is_sleeper);
-    }
-
-    /// Looks for events in the queue of the system. Returns how many it has found.
-    fn look_in(
-        &self,
-        poll: &mut Poll,
-        events: &mut Events,
-        limit: Option<Duration>,
-        is_sleeper: bool,
-    ) -> usize {
         // It fails if a signal comes, and the caller looks again.
         if poll.poll(events, limit).is_err() {
-            return 0;
+            return;
         }
         if !is_sleeper && events.iter().any(|event| event.token() == WAKER) {
             // A wake-up is reported once. It is for the thread that sleeps here, or is about to.
             _ = self.waker.wake();
         }
-        let others = events.iter().filter(|event| event.token() != WAKER);
-        self.add(others.map(|event| (Token(event.token().0), ready(event))));
-        events.iter().count()
-    }
-
-    /// Keeps what was found for [`EventQueues::take`].
-    fn add(&self, events: impl Iterator<Item = (Token, Ready)>) {
+        let events = events.iter().filter(|event| event.token() != WAKER);
         let mut found = self.found.lock();
-        found.extend(events);
+        found.extend(events.map(|event| (Token(event.token().0), ready(event))));
         if !found.is_empty() {
             // Release pairs with the Acquire of `has_events`.
             self.has_found.store(true, Release);
@@ -210,20 +132,6 @@ impl Queue {
     fn has_events(&self) -> bool {
         self.has_found.load(Acquire)
     }
-}
-
-/// Returns false if the environment wants no rings.
-#[cfg(all(feature = "io-uring", target_os = "linux"))]
-fn is_allowed() -> bool {
-    std::env::var_os("XTASKING_IO_URING").is_none_or(|choice| choice != "no")
-}
-
-/// Returns an error if there can be no rings.
-fn probe_rings() -> Result<(), PlatformError> {
-    #[cfg(all(feature = "io-uring", target_os = "linux"))]
-    return if is_allowed() { super::ring::probe() } else { Err("XTASKING_IO_URING is no".into()) };
-    #[cfg(not(all(feature = "io-uring", target_os = "linux")))]
-    Err("this program is built without io_uring".into())
 }
 
 fn ready(event: &mio::event::Event) -> Ready {
@@ -236,32 +144,6 @@ fn ready(event: &mio::event::Event) -> Ready {
     .into_iter()
     .filter(|&(is_ready, _)| is_ready)
     .fold(Ready::default(), |all, (_, ready)| all | ready)
-}
-
-impl Threads {
-    /// Says whether [streams that can be](crate::events::net::CompletionStream) receive and send by
-    /// `io_uring`: false by default, as it is new. It changes nothing where there is none, or where
-    /// the environment says `XTASKING_IO_URING=no`.
-    ///
-    /// Known faults: dropping a stream whose other side reads slowly may lose up to 128 KiB that
-    /// were written. Streams that send much and are not read take the buffers of their worker from
-    /// its other streams, which then keep the worker busy, and their end is not reported. After
-    /// [`block_in_place`](crate::Context::block_in_place) events may come late.
-    #[must_use]
-    pub fn io_uring(mut self, is_used: bool) -> Self {
-        self.events.set_rings(is_used);
-        self
-    }
-
-    /// Returns why `io_uring` cannot be used in this process, as an error: the feature `io-uring`
-    /// is off, the system is not Linux 6.0 or newer, or it forbids it, as containers do.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be used.
-    pub fn probe_io_uring() -> Result<(), PlatformError> {
-        probe_rings()
-    }
 }
 
 impl EventQueues for EventPolls {

@@ -10,7 +10,6 @@ mod allocator;
 mod durable;
 mod import;
 mod page;
-mod ring;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use import::{Places, Source};
@@ -84,7 +83,6 @@ fn command() -> Command {
         .arg(file)
         .arg(workers)
         .arg(http)
-        .arg(ring::option())
         .arg(user)
         .args(settings)
 }
@@ -96,8 +94,11 @@ fn run(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     let places = places(&chosen, &directory);
     let log = has_log.then_some(&places.directory);
     let http = matches.get_one::<String>("http");
-    let rt = Runtime::builder().inspection(http.is_some());
-    let rt = ring::choose(matches, rt, matches.get_one("workers").copied())?.build()?;
+    let mut rt = Runtime::builder().inspection(http.is_some());
+    if let Some(&workers) = matches.get_one("workers") {
+        rt = rt.workers(workers);
+    }
+    let rt = rt.build()?;
     if log.is_some() {
         durable::begin_log(&places, |log, source| {
             let engine = builder(&chosen, &directory, Some(log))?.open(&rt)?;

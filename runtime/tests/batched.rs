@@ -1,0 +1,618 @@
+//! Streams whose output is sent together with that of others: nothing is lost, nothing overtakes,
+//! and `flush` means that the system has it.
+#![cfg(all(feature = "io", unix))]
+
+mod common;
+
+use common::{Dropped, eventually, holds_in_child, watchdog};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener as Acceptor, TcpStream as Client};
+use std::os::unix::net::UnixStream as UnixClient;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+use xtasking::events::net::{BatchedStream, TcpListener, TcpStream, UnixStream};
+use xtasking::events::{Buffered, Event, Filled, Handled, Interest, Registered};
+use xtasking::{Context, Runtime};
+
+type Stream = BatchedStream<TcpStream>;
+
+fn runtime(workers: usize) -> Runtime {
+    Runtime::builder().workers(workers).build().unwrap()
+}
+
+/// Returns a client, and the other end.
+fn connect() -> (Client, Stream) {
+    let acceptor = Acceptor::bind("127.0.0.1:0").unwrap();
+    let client = Client::connect(acceptor.local_addr().unwrap()).unwrap();
+    let (stream, _) = acceptor.accept().unwrap();
+    stream.set_nonblocking(true).unwrap();
+    (client, BatchedStream::new(TcpStream::from_std(stream)))
+}
+
+/// Sends back what it gets. Once its client has ended, it closes when the system has all of it.
+struct Echo {
+    io: Buffered<Stream>,
+    is_ending: bool,
+    _dropped: Dropped,
+}
+
+/// The output after which nothing more is read.
+const MOST_UNSENT: usize = 256 << 10;
+
+impl Echo {
+    fn new(stream: Registered<Stream>, ends: &Arc<AtomicUsize>) -> Self {
+        Self { io: Buffered::new(stream), is_ending: false, _dropped: Dropped(ends.clone()) }
+    }
+
+    fn handle(&mut self, event: Event<'_, Self>, cx: &mut Context) -> Handled {
+        let mut filled = Ok(Filled::Open);
+        // A client that does not read is not read, until there is room.
+        if self.io.flush_soon(cx).is_ok() && self.io.unsent() < MOST_UNSENT {
+            filled = self.io.fill(event.ready());
+            let input = self.io.input().to_vec();
+            self.io.consume(input.len());
+            self.io.output().extend(input);
+        }
+        self.is_ending |= matches!(filled, Ok(Filled::Ended));
+        let sent = if self.is_ending { self.io.flush() } else { self.io.flush_soon(cx).map(|_| false) };
+        if filled.is_err() || sent.unwrap_or(true) {
+            self.io.close();
+        }
+        if matches!(filled, Ok(Filled::More)) { Handled::Partly } else { Handled::Fully }
+    }
+}
+
+/// Starts a server that spreads its connections over the workers. Each counts its end in `ends`.
+fn serve(rt: &Runtime, ends: &Arc<AtomicUsize>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = listener.local_addr().unwrap();
+    let (listener, events) = rt.register(listener, Interest::Readable).unwrap();
+    let (ends, next) = (ends.clone(), AtomicUsize::new(0));
+    events.deliver(listener, move |listener: &mut Registered<TcpListener>, _, cx| {
+        while let Some(Ok((stream, _))) = listener.get().map(TcpListener::accept) {
+            let worker = next.fetch_add(1, SeqCst);
+            let stream = BatchedStream::new(stream);
+            let (stream, events) = cx.register_on(worker, stream, Interest::Both).unwrap();
+            events.deliver(Echo::new(stream, &ends), Echo::handle);
+        }
+        Handled::Fully
+    });
+    address
+}
+
+/// Sends a message, and requires it back.
+fn exchange(client: &mut (impl Read + Write), message: &[u8]) {
+    client.write_all(message).unwrap();
+    let mut answer = vec![0; message.len()];
+    client.read_exact(&mut answer).unwrap();
+    assert!(answer == message, "another answer");
+}
+
+/// Returns bytes that say where they are.
+fn pattern(bytes: usize) -> Vec<u8> {
+    (0..bytes as u32).map(|at| b'a' + (at.wrapping_mul(at) >> 7) as u8 % 26).collect()
+}
+
+/// Returns a client, and the other end. What the one sends, the other has at once.
+fn connect_here() -> (UnixClient, BatchedStream<UnixStream>) {
+    let (client, stream) = UnixClient::pair().unwrap();
+    client.set_nonblocking(true).unwrap();
+    stream.set_nonblocking(true).unwrap();
+    (client, BatchedStream::new(UnixStream::from_std(stream)))
+}
+
+/// Returns what has come for a client that does not block.
+fn received(mut client: &UnixClient) -> String {
+    let mut all = Vec::new();
+    let end = client.read_to_end(&mut all).map_err(|error| error.kind());
+    assert!(matches!(end, Ok(_) | Err(ErrorKind::WouldBlock)), "{end:?}");
+    String::from_utf8(all).unwrap()
+}
+
+#[test]
+fn short_output_leaves_after_the_tasks_that_the_worker_has() {
+    let _watched = watchdog();
+    let rt = runtime(1);
+    let (clients, streams): (Vec<_>, Vec<_>) = (0..3).map(|_| connect_here()).unzip();
+    let register = |stream| Buffered::new(rt.register_on(0, stream, Interest::Both).unwrap().0);
+    let mut streams: Vec<_> = streams.into_iter().map(register).collect();
+    let clients = Arc::new(clients);
+    let (seen, here) = (clients.clone(), clients.clone());
+    let all = rt.task(()).core(0).submit(move |(), cx| {
+        // As handlers do that run one after the other.
+        for (number, io) in streams.iter_mut().enumerate() {
+            io.output().extend(format!("reply {number}").as_bytes());
+            assert!(io.flush_soon(cx).unwrap());
+            assert_eq!(io.unsent(), 7);
+        }
+        // A task that comes later does not delay them.
+        let later = cx.task(()).core(0).submit(move |(), _| {
+            let all: Vec<_> = seen.iter().map(received).collect();
+            assert_eq!(all, ["", "reply 1", "reply 2"]);
+        });
+        assert!(here.iter().all(|client| received(client).is_empty()), "a reply has left alone");
+        // Longer output is sent at once, after what waits.
+        streams[0].output().extend([b'!'; 5000]);
+        assert!(streams[0].flush_soon(cx).unwrap());
+        assert_eq!(streams[0].unsent(), 0);
+        let first = received(&here[0]);
+        assert!(first.len() == 5007 && first.starts_with("reply 0!"));
+        (streams, later)
+    });
+    let (streams, later) = all.join().unwrap();
+    later.join().unwrap();
+    assert!(streams.iter().all(|io| io.unsent() == 0));
+}
+
+#[test]
+fn after_a_flush_the_system_has_all_output() {
+    let _watched = watchdog();
+    let rt = runtime(1);
+    let (client, stream) = connect_here();
+    let (stream, _) = rt.register_on(0, stream, Interest::Both).unwrap();
+    let task = rt.task(()).core(0).submit(move |(), cx| {
+        let mut io = Buffered::new(stream);
+        io.output().extend(b"hello");
+        assert!(io.flush_soon(cx).unwrap());
+        assert_eq!((io.unsent(), received(&client).as_str()), (5, ""));
+        assert!(io.flush().unwrap());
+        assert_eq!((io.unsent(), received(&client).as_str()), (0, "hello"));
+        // Output that is flushed comes after what waits.
+        io.output().extend(b"and ");
+        assert!(io.flush_soon(cx).unwrap());
+        io.output().extend(b"goodbye");
+        assert!(io.flush().unwrap());
+        assert_eq!((io.unsent(), received(&client).as_str()), (0, "and goodbye"));
+    });
+    task.join().unwrap();
+}
+
+#[test]
+fn what_waits_is_sent_when_its_stream_is_closed() {
+    let _watched = watchdog();
+    let rt = runtime(1);
+    let (client, stream) = connect_here();
+    let (stream, _) = rt.register_on(0, stream, Interest::Both).unwrap();
+    let task = rt.task(()).core(0).submit(move |(), cx| {
+        let mut io = Buffered::new(stream);
+        io.output().extend(b"the last words");
+        assert!(io.flush_soon(cx).unwrap());
+        io.close();
+        // And the other side sees the end, although a task is still going to send.
+        client.set_nonblocking(false).unwrap();
+        assert_eq!(received(&client), "the last words");
+    });
+    task.join().unwrap();
+}
+
+#[test]
+fn output_without_room_waits_for_it() {
+    let _watched = watchdog();
+    let rt = runtime(1);
+    let (mut client, stream) = connect_here();
+    client.set_nonblocking(false).unwrap();
+    let (stream, events) = rt.register_on(0, stream, Interest::Both).unwrap();
+    let (sent, was_sent) = mpsc::channel();
+    type Io = Buffered<BatchedStream<UnixStream>>;
+    let object = events.deliver(Buffered::new(stream), move |io: &mut Io, event: Event<'_, _>, cx| {
+        if event.ready().is_writable() && io.unsent() > 0 && io.flush_soon(cx).unwrap() {
+            sent.send(io.unsent()).unwrap();
+        }
+        Handled::Fully
+    });
+    // Past the buffers, until the socket is full: so the task that sends finds no room.
+    let fill = rt.task(object.write()).submit(|io: &mut Io, cx| {
+        let socket: &UnixStream = io.stream().get().unwrap();
+        let mut filled = 0;
+        loop {
+            match (&mut &*socket).write(&[b'.'; 1 << 12]) {
+                Ok(bytes) => filled += bytes,
+                Err(error) => break assert_eq!(error.kind(), ErrorKind::WouldBlock),
+            }
+        }
+        io.output().extend(b"the end");
+        assert!(io.flush_soon(cx).unwrap());
+        filled
+    });
+    let filled = fill.join().unwrap();
+    // The task that sends has run before this one.
+    let waits = rt.task(object.write()).submit(|io: &mut Io, cx| {
+        let before = io.unsent();
+        io.output().extend(b"!");
+        (before, io.flush_soon(cx).unwrap(), io.unsent())
+    });
+    assert_eq!(waits.join().unwrap(), (7, false, 8));
+    let mut all = vec![0; filled + 8];
+    client.read_exact(&mut all).unwrap();
+    assert!(all.ends_with(b".the end!"));
+    assert_eq!(was_sent.recv().unwrap(), 0);
+}
+
+#[test]
+fn a_failed_task_leaves_its_error_to_the_next_call() {
+    let _watched = watchdog();
+    let rt = runtime(1);
+    let (client, stream) = connect_here();
+    let (stream, _) = rt.register_on(0, stream, Interest::Both).unwrap();
+    let object = rt.plain(Buffered::new(stream)).core(0).build();
+    let leave = rt.task(object.write()).submit(move |io, cx| {
+        io.output().extend(b"too late");
+        assert!(io.flush_soon(cx).unwrap());
+        drop(client);
+    });
+    leave.join().unwrap();
+    let failed = rt.task(object.write()).submit(|io, cx| io.flush_soon(cx).map_err(|error| error.kind()));
+    assert_eq!(failed.join().unwrap(), Err(ErrorKind::BrokenPipe));
+}
+
+#[test]
+fn what_waits_is_sent_while_its_task_blocks() {
+    let _watched = watchdog();
+    let rt = runtime(1);
+    let (mut client, stream) = connect();
+    let (stream, _) = rt.register_on(0, stream, Interest::Both).unwrap();
+    let task = rt.task(()).core(0).submit(move |(), cx| {
+        let mut io = Buffered::new(stream);
+        io.output().extend(b"hello");
+        assert!(io.flush_soon(cx).unwrap());
+        let mut answer = [0; 5];
+        cx.block_in_place(|| client.read_exact(&mut answer)).unwrap();
+        assert_eq!((&answer, io.unsent()), (b"hello", 0));
+    });
+    task.join().unwrap();
+}
+
+#[test]
+fn a_forked_process_sends_nothing_of_its_parent() {
+    let _watched = watchdog();
+    let rt = runtime(1);
+    let (mut client, stream) = connect();
+    let (stream, _) = rt.register_on(0, stream, Interest::Both).unwrap();
+    let task = rt.task(()).core(0).submit(move |(), cx| {
+        let mut io = Buffered::new(stream);
+        io.output().extend(b"once");
+        assert!(io.flush_soon(cx).unwrap());
+        let mut io = Some(io);
+        let holds = holds_in_child(|| {
+            let io = io.take().unwrap();
+            let unsent = io.unsent();
+            drop(io);
+            unsent == 0
+        });
+        assert!(holds, "the child has output");
+        drop(io);
+    });
+    task.join().unwrap();
+    let mut all = String::new();
+    client.read_to_string(&mut all).unwrap();
+    assert_eq!(all, "once");
+}
+
+#[test]
+fn a_stream_that_is_not_registered_for_room_keeps_nothing() {
+    let _watched = watchdog();
+    let rt = runtime(1);
+    let (client, stream) = connect_here();
+    let (stream, _) = rt.register_on(0, stream, Interest::Readable).unwrap();
+    let task = rt.task(()).core(0).submit(move |(), cx| {
+        let mut io = Buffered::new(stream);
+        io.output().extend(b"hello");
+        assert!(io.flush_soon(cx).unwrap());
+        assert_eq!((io.unsent(), received(&client).as_str()), (0, "hello"));
+    });
+    task.join().unwrap();
+}
+
+#[test]
+fn a_client_that_ends_first_and_reads_slowly_gets_all() {
+    let _watched = watchdog();
+    let rt = runtime(1);
+    let (mut client, stream) = connect();
+    let (stream, events) = rt.register(stream, Interest::Both).unwrap();
+    let message = pattern(8 << 20);
+    type Output = (Buffered<Stream>, Vec<u8>);
+    let handler = |(io, left): &mut Output, event: Event<'_, Output>, _: &mut Context| {
+        if io.fill(event.ready()).unwrap() == Filled::Ended {
+            io.output().append(left);
+            if io.flush().unwrap() {
+                io.close();
+            }
+        }
+        Handled::Fully
+    };
+    events.deliver((Buffered::new(stream), message.clone()), handler);
+    client.shutdown(Shutdown::Write).unwrap();
+    let (mut all, mut piece) = (Vec::new(), [0u8; 999]);
+    loop {
+        match client.read(&mut piece).unwrap() {
+            0 => break,
+            bytes => all.extend_from_slice(&piece[..bytes]),
+        }
+    }
+    assert!(all == message, "{} bytes of {} came", all.len(), message.len());
+}
+
+#[test]
+fn streams_that_are_not_read_keep_no_other_from_being_served() {
+    let _watched = watchdog();
+    let rt = runtime(1);
+    let (ends, calls) = (Arc::default(), Arc::new(AtomicUsize::new(0)));
+    let address = serve(&rt, &ends);
+    let mut unread = Vec::new();
+    let (closed, was_closed) = mpsc::channel();
+    for number in 0..30 {
+        let (mut client, stream) = connect();
+        let (stream, events) = rt.register(stream, Interest::Both).unwrap();
+        let (calls, closed) = (calls.clone(), closed.clone());
+        events.deliver(stream, move |_, event: Event<'_, _>, _| {
+            calls.fetch_add(1, SeqCst);
+            if event.ready().is_closed() {
+                _ = closed.send(());
+            }
+            Handled::Fully
+        });
+        client.set_nonblocking(true).unwrap();
+        while client.write(&[b'?'; 1 << 12]).is_ok() && number % 2 == 0 {}
+        unread.push(client);
+    }
+    let mut client = Client::connect(address).unwrap();
+    for round in 0..100 {
+        exchange(&mut client, format!("round {round}").as_bytes());
+    }
+    let mut before = usize::MAX;
+    eventually("no events are left", || {
+        thread::sleep(Duration::from_millis(20));
+        let now = calls.load(SeqCst);
+        std::mem::replace(&mut before, now) == now
+    });
+    // An end is reported although what came before is not read, unless the socket is full.
+    drop(unread);
+    for _ in 0..15 {
+        was_closed.recv().unwrap();
+    }
+}
+
+#[test]
+fn clients_of_several_workers_get_all_that_they_send() {
+    let _watched = watchdog();
+    let rt = runtime(3);
+    let ends = Arc::default();
+    let address = serve(&rt, &ends);
+    let clients: Vec<_> = (0..24)
+        .map(|number| {
+            thread::spawn(move || {
+                let mut client = Client::connect(address).unwrap();
+                let long = pattern(40_000);
+                for round in 0..60 {
+                    exchange(&mut client, format!("client {number}, round {round}").as_bytes());
+                    exchange(&mut client, &long[number * 100..][..1 + round * 300]);
+                }
+            })
+        })
+        .collect();
+    clients.into_iter().for_each(|client| client.join().unwrap());
+    eventually("all connections have ended", || ends.load(SeqCst) == 24);
+}
+
+#[test]
+fn a_client_that_reads_late_gets_all_and_then_the_end() {
+    let _watched = watchdog();
+    let rt = runtime(2);
+    let ends = Arc::default();
+    let address = serve(&rt, &ends);
+    let mut client = Client::connect(address).unwrap();
+    let mut writer = client.try_clone().unwrap();
+    let message = pattern(24 << 20);
+    let sent = message.clone();
+    let sender = thread::spawn(move || writer.write_all(&sent).unwrap());
+    thread::sleep(Duration::from_millis(20));
+    let mut answer = vec![0; message.len()];
+    client.read_exact(&mut answer).unwrap();
+    assert!(answer == message, "another answer");
+    sender.join().unwrap();
+    client.write_all(b"the end").unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    let mut rest = String::new();
+    client.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "the end");
+    eventually("the connection has ended", || ends.load(SeqCst) == 1);
+}
+
+#[test]
+fn output_is_sent_before_the_end() {
+    let _watched = watchdog();
+    let rt = runtime(2);
+    for round in 0..100 {
+        let (mut client, stream) = connect();
+        let (stream, events) = rt.register_on(round, stream, Interest::Both).unwrap();
+        events.deliver(Buffered::new(stream), |io: &mut Buffered<Stream>, event: Event<'_, _>, cx| {
+            _ = io.fill(event.ready());
+            let input = io.input().to_vec();
+            io.consume(input.len());
+            // Twice, so that the second part comes while the first one waits.
+            for part in input.chunks(5) {
+                io.output().extend(part);
+                assert!(io.flush_soon(cx).unwrap());
+            }
+            if input.ends_with(b"quit") {
+                io.close();
+            }
+            Handled::Fully
+        });
+        client.write_all(b"hello").unwrap();
+        client.write_all(b" and quit").unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).unwrap();
+        assert_eq!(answer, "hello and quit");
+    }
+}
+
+#[test]
+fn a_stream_that_is_dropped_ends_and_its_place_is_used_again() {
+    let _watched = watchdog();
+    let rt = runtime(2);
+    let ends = Arc::default();
+    let address = serve(&rt, &ends);
+    let mut neighbours = [0; 4].map(|_| Client::connect(address).unwrap());
+    for round in 0..200 {
+        let (mut client, stream) = connect();
+        let (stream, _) = rt.register_on(round, stream, Interest::Both).unwrap();
+        if round % 2 == 0 {
+            // Something may be on its way to the stream that ends.
+            client.write_all(b"too late").unwrap();
+        }
+        if round % 3 == 0 {
+            thread::yield_now();
+        }
+        drop(stream);
+        // A reset if something was not read.
+        assert!(matches!(client.read(&mut [0; 9]), Ok(0) | Err(_)));
+        exchange(&mut neighbours[round % 4], b"nothing of the others");
+        if round % 8 == 0 {
+            neighbours[round / 8 % 4] = Client::connect(address).unwrap();
+        }
+    }
+    drop(neighbours);
+    eventually("all connections have ended", || ends.load(SeqCst) == 29);
+}
+
+#[test]
+fn the_end_of_the_runtime_ends_streams() {
+    let _watched = watchdog();
+    let rt = runtime(2);
+    let ends = Arc::default();
+    let address = serve(&rt, &ends);
+    let mut clients = [0; 12].map(|_| Client::connect(address).unwrap());
+    for client in &mut clients {
+        exchange(client, b"hello");
+    }
+    // Much is under way in both directions.
+    for client in &mut clients[..6] {
+        client.set_nonblocking(true).unwrap();
+        let chunk = pattern(1 << 16);
+        while client.write(&chunk).is_ok_and(|bytes| bytes > 0) {}
+        client.set_nonblocking(false).unwrap();
+    }
+    drop(rt);
+    for client in &mut clients {
+        let mut rest = Vec::new();
+        _ = client.read_to_end(&mut rest);
+    }
+    assert_eq!(ends.load(SeqCst), 12);
+}
+
+#[test]
+fn streams_may_outlive_their_runtime() {
+    let _watched = watchdog();
+    let rt = runtime(1);
+    let (mut client, stream) = connect();
+    let (stream, _) = rt.register(stream, Interest::Both).unwrap();
+    client.write_all(b"hello").unwrap();
+    drop(rt);
+    drop(stream);
+    assert!(matches!(client.read(&mut [0; 9]), Ok(0) | Err(_)));
+}
+
+#[test]
+fn a_connection_that_is_reset_ends() {
+    let _watched = watchdog();
+    let rt = runtime(2);
+    let ends = Arc::default();
+    let address = serve(&rt, &ends);
+    for _ in 0..50 {
+        let mut client = Client::connect(address).unwrap();
+        exchange(&mut client, b"hello");
+        // What is not read when a socket is closed resets its connection.
+        client.write_all(&pattern(100_000)).unwrap();
+        client.peek(&mut [0]).unwrap();
+    }
+    eventually("all connections have ended", || ends.load(SeqCst) == 50);
+}
+
+#[test]
+fn bytes_of_several_threads_are_sent_in_order() {
+    let _watched = watchdog();
+    let rt = runtime(2);
+    let (mut client, stream) = connect();
+    let (stream, _) = rt.register_on(0, stream, Interest::Both).unwrap();
+    let object = rt.plain((Buffered::new(stream), 0)).build();
+    // Small ones that wait and large ones that do not, by the worker of the stream and by another.
+    let write = |(io, next): &mut (Buffered<Stream>, u32), cx: &mut Context| {
+        if io.unsent() < 1 << 16 {
+            let size = if next.is_multiple_of(7) { 6000 } else { 3 };
+            let numbers = *next..*next + size;
+            *next = numbers.end;
+            io.output().extend(numbers.flat_map(u32::to_le_bytes));
+        }
+        if *next % 5 == 0 { io.flush() } else { io.flush_soon(cx) }.unwrap();
+        *next
+    };
+    let all = 2_000_000;
+    let reader = thread::spawn(move || {
+        let mut expected = 0u32;
+        let mut number = [0; 4];
+        let mut buffered = std::io::BufReader::new(&mut client);
+        while expected < all {
+            buffered.read_exact(&mut number).unwrap();
+            assert_eq!(u32::from_le_bytes(number), expected);
+            expected += 1;
+        }
+        // Open until the writers have ended.
+        client
+    });
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let writers: Vec<_> = (0..2u16)
+            .map(|worker| {
+                let (rt, object, done) = (&rt, &object, &done);
+                scope.spawn(move || {
+                    while !done.load(SeqCst) {
+                        let next = rt.task(object.write()).core(worker).submit(move |it, cx| write(it, cx));
+                        done.fetch_or(next.join().unwrap() > all + (1 << 16), SeqCst);
+                    }
+                })
+            })
+            .collect();
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+    });
+    reader.join().unwrap();
+}
+
+#[test]
+fn timers_and_tasks_go_on_beside_many_streams() {
+    fn tick(count: Arc<AtomicUsize>, cx: &mut Context) {
+        count.fetch_add(1, SeqCst);
+        if !cx.is_shutting_down() {
+            cx.timer(Duration::from_millis(1), move |cx| tick(count, cx));
+        }
+    }
+    let _watched = watchdog();
+    let rt = runtime(2);
+    let ends = Arc::default();
+    let address = serve(&rt, &ends);
+    let ticks = Arc::new(AtomicUsize::new(0));
+    let count = ticks.clone();
+    rt.timer(Duration::from_millis(1), |cx| tick(count, cx));
+    let mut clients: Vec<_> = (0..200).map(|_| Client::connect(address).unwrap()).collect();
+    for round in 0..5 {
+        let before = ticks.load(SeqCst);
+        for client in &mut clients {
+            client.write_all(b"all at once").unwrap();
+        }
+        for client in &mut clients {
+            let mut answer = [0; 11];
+            client.read_exact(&mut answer).unwrap();
+            assert_eq!(&answer, b"all at once");
+        }
+        // With all of them asleep.
+        eventually("timers go on", || ticks.load(SeqCst) > before + 3);
+        for worker in 0..2 {
+            rt.task(()).core(worker).submit(|(), _| ()).join().unwrap();
+        }
+        exchange(&mut clients[round], b"one alone");
+    }
+    drop(clients);
+    eventually("all connections have ended", || ends.load(SeqCst) == 200);
+}
