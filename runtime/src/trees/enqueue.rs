@@ -8,6 +8,8 @@ use super::register::Place;
 use super::rights::{Exact, Rights};
 use super::table::TreeTable;
 use crate::sync::{Acquire, Guard, Relaxed, Release, SeqCst, fence};
+use alloc::vec::Vec;
+use core::iter::successors;
 use smallvec::SmallVec;
 
 /// Queues of gates, locked in ascending order.
@@ -46,7 +48,7 @@ impl TreeTable {
         // Relaxed: the claim has no entries, so no other thread sets it meanwhile.
         registration.is_displaced.store(false, Relaxed);
         loop {
-            self.resolve(rights);
+            self.resolve::<false>(rights);
             let mut locked = self.lock_all(rights);
             for &(gate, _) in rights.explicit.iter() {
                 self.gate(gate).flag.store(true, Relaxed);
@@ -105,6 +107,7 @@ impl TreeTable {
     /// Makes the entries of a claim. Returns true if all were granted. The claim is given away with
     /// the locks, which the caller does: here its rights are borrowed to the end.
     fn enter_all(&self, site: Site, claim: ClaimPtr, rights: &mut Rights, locked: &mut Locked<'_>) -> bool {
+        debug_assert!(rights.counts_each_once(), "what is counted in once would be counted out twice");
         let mut pending = 0;
         for (gate, queue) in &mut locked.gates {
             pending += self.enter_gate(site, claim, rights, *gate, queue);
@@ -162,7 +165,10 @@ impl TreeTable {
 
     /// Sets what a claim to these targets registers, as the tree is now. Nodes that do not exist
     /// are left out.
-    pub fn resolve(&self, rights: &mut Rights) {
+    ///
+    /// While a task moves gates, the way up from a target may come by a gate twice. It is counted
+    /// once at most if this is `EXACT`.
+    fn resolve<const EXACT: bool>(&self, rights: &mut Rights) {
         rights.counted.clear();
         rights.explicit.clear();
         rights.exact.clear();
@@ -181,35 +187,50 @@ impl TreeTable {
                     }
                 }
             }
-            self.add_intentions(rights, path.above, Mode::intention(target.write));
+            // Acquire pairs with the Release of the change that published the gate's place.
+            let way = successors(self.gates.get(path.above), |gate| self.gates.get(gate.above.load(Acquire)));
+            rights.add_intentions::<EXACT>(way, Mode::intention(target.write));
         }
         rights.merge_own(|gate| self.gate(gate));
     }
 
-    fn add_intentions(&self, rights: &mut Rights, from: u32, intention: Mode) {
-        let is_first = rights.counted.is_empty();
-        let mut next = from;
-        while let Some(gate) = self.gates.get(next) {
-            // The first are not looked for among many.
-            if !is_first && rights.counted.modes_at(gate).has(intention) {
-                return;
-            }
-            rights.counted.push(Counted::new(gate, intention));
-            next = gate.above.load(Acquire);
-        }
-    }
-
-    /// Returns true if a claim has registered what it would register now.
+    /// Returns true if a claim has registered what it would register now, each once.
     pub fn is_current(&self, rights: &Rights) -> bool {
         let mut now = Rights::new(rights.is_unordered);
         now.targets = rights.targets.clone();
-        self.resolve(&mut now);
+        // A list that has a gate twice differs from each that has none.
+        self.resolve::<true>(&mut now);
         // The order of the gates in these lists follows from that of the targets and the paths.
         *now.counted == *rights.counted && *now.explicit == *rights.explicit && *now.exact == *rights.exact
     }
 }
 
 impl Rights {
+    /// Adds an intention at gates one above the other, up to the first where the claim has it. Of
+    /// the first target it has none before, so gates are looked up only if this is `EXACT`: then
+    /// none is added twice, even if the way comes by it twice.
+    fn add_intentions<'t, const EXACT: bool>(
+        &mut self,
+        way: impl Iterator<Item = &'t GateSlot>,
+        intention: Mode,
+    ) {
+        let looks_up = EXACT && !planted!("tree-gate-counted-twice") || !self.counted.is_empty();
+        for gate in way {
+            if looks_up && self.counted.modes_at(gate).has(intention) {
+                return;
+            }
+            self.counted.push(Counted::new(gate, intention));
+        }
+    }
+
+    /// Returns true if the claim counts no mode twice at a gate.
+    fn counts_each_once(&self) -> bool {
+        let mut entries: Vec<_> =
+            self.counted.iter().map(|counted| (counted.gate(), counted.column())).collect();
+        entries.sort_unstable();
+        entries.is_sorted_by(|one, other| one < other)
+    }
+
     /// Adds an entry at a gate. Two different ones become one that covers both.
     fn add_explicit(&mut self, gate: u32, mode: Mode) {
         match self.explicit.iter_mut().find(|entry| entry.0 == gate) {
@@ -233,5 +254,25 @@ impl Rights {
                 *mode = Mode::Write;
             }
         }
+    }
+}
+
+#[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
+mod tests {
+    use super::*;
+
+    /// A way up that is torn, because a task has moved gates meanwhile.
+    #[test]
+    fn a_gate_on_the_way_twice_is_counted_once() {
+        let [low, high, root] = [(); 3].map(|()| GateSlot::default());
+        let way = [&low, &high, &low, &root];
+        let (mut as_read, mut now) = (Rights::new(false), Rights::new(false));
+        as_read.add_intentions::<false>(way.into_iter(), Mode::IntendWrite);
+        now.add_intentions::<true>(way.into_iter(), Mode::IntendWrite);
+        let counted = [&low, &high].map(|gate| Counted::new(gate, Mode::IntendWrite));
+        assert_eq!(*now.counted, counted);
+        assert!(now.counts_each_once() && !as_read.counts_each_once());
+        // So a claim that has registered the one is not what it would be now.
+        assert_ne!(*now.counted, *as_read.counted);
     }
 }
