@@ -1,7 +1,7 @@
 //! What is below a node by links: a claim of the node with all below covers that as well.
 
 use super::key_map::NodeMap;
-use super::node::Node;
+use super::node::{NONE, Node};
 use super::probe::PlanProbe;
 use super::rights::Target;
 use super::table::TreeTable;
@@ -73,11 +73,15 @@ impl PlanProbe<'_> {
     /// the sub-tree.
     pub(super) fn hold_ends(&mut self, top: Node) {
         let table = self.table;
-        let enter = |node| {
-            self.hold(&Target { node, alone: true, write: true });
-            false
+        let enter = |node: Node| {
+            // A node of the sub-tree may be come by by a link first, and is searched then.
+            let is_inside = table.is_under(node.index, top.index, NONE);
+            if !is_inside {
+                self.hold(&Target { node, alone: true, write: true });
+            }
+            is_inside && !planted!("tree-linked-within-not-searched")
         };
-        // SAFETY: the claim holds the sub-tree.
+        // SAFETY: the claim holds the sub-tree, and enters only nodes of it.
         unsafe { table.follow_links(top.index, enter) };
     }
 

@@ -262,6 +262,25 @@ fn a_node_with_a_parent_elsewhere_is_not_removed() {
     });
 }
 
+/// Of two nodes that each have a child of the other one by a link, one child is found by its link
+/// first. Both link to nodes elsewhere, which the removal takes as well.
+#[test]
+fn what_is_linked_within_a_sub_tree_is_removed_with_it() {
+    on_all(|setting| {
+        let rt = setting.build();
+        let (tree, all) = complete(&rt, 2, 3);
+        let (root, top, [one, two], [below_one, below_two], ends) =
+            (all[0], all[1], [all[3], all[4]], [all[7], all[9]], [all[11], all[13]]);
+        for (parent, node) in [(one, below_two), (two, below_one), (below_one, ends[0]), (below_two, ends[1])]
+        {
+            link(&rt, &tree, parent, node).unwrap();
+        }
+        assert_eq!(remove(&rt, &tree, top).map(|data| data.len()), Ok(7));
+        assert!(ends.iter().all(|&end| parents(&rt, &tree, end).len() == 1));
+        assert_eq!(numbers(&rt, &tree, root).len(), 8);
+    });
+}
+
 /// A claim has more links to follow than it has targets for.
 #[test]
 #[cfg_attr(miri, ignore = "takes too long")]

@@ -83,6 +83,8 @@ struct World {
     /// Nodes that were linked once.
     linked: Mutex<Vec<Node>>,
     left: AtomicI64,
+    /// Actions that have begun. A check that fails ends its task, and so keeps it out of the log.
+    begun: AtomicU64,
 }
 
 impl World {
@@ -179,12 +181,16 @@ impl World {
                 (stamp, Outcome::New(new))
             }
             Remove(node) => {
-                let below: Vec<Node> = nodes.subtree(node)?.map(|(below, _)| below).collect();
-                nodes.subtree(node)?.for_each(|(_, cell)| cell.begin_write());
+                // It holds what is below without links, and alone the nodes that these lead to.
+                let (own, ends) = own_below(nodes, node)?;
+                let held = || own.iter().chain(&ends);
+                for &node in held() {
+                    nodes.get(node)?.begin_write();
+                }
                 let stamp = self.stamp();
                 let removed = nodes.remove(node);
                 // What links lead to stays.
-                below.into_iter().filter_map(|below| nodes.get(below).ok()).for_each(Cell::end_write);
+                held().filter_map(|&node| nodes.get(node).ok()).for_each(Cell::end_write);
                 match removed {
                     Ok(cells) => {
                         (stamp, Outcome::Numbers(cells.into_iter().map(|cell| cell.number).collect()))
@@ -231,10 +237,16 @@ impl World {
             }
             Move(node, to) => {
                 nodes.get(to)?;
-                nodes.subtree(node)?.for_each(|(_, cell)| cell.begin_write());
+                // What is below by links it holds to read only.
+                let (own, _) = own_below(nodes, node)?;
+                for (node, cell) in nodes.subtree(node)? {
+                    if own.contains(&node) { cell.begin_write() } else { cell.begin_read() }
+                }
                 let moved = nodes.relocate(node, to);
                 let stamp = self.stamp();
-                nodes.subtree(node)?.for_each(|(_, cell)| cell.end_write());
+                for (node, cell) in nodes.subtree(node)? {
+                    if own.contains(&node) { cell.end_write() } else { cell.end_read() }
+                }
                 match moved {
                     Ok(()) => (stamp, Outcome::Done),
                     Err(TreeError::Root | TreeError::Cycle(..)) => (stamp, Outcome::Refused),
@@ -274,6 +286,7 @@ impl World {
     }
 
     fn run(&self, action: Action, nodes: &mut Nodes<'_, Cell>) {
+        self.begun.fetch_add(1, SeqCst);
         let (stamp, outcome) = match self.act(action, nodes) {
             Ok(done) => done,
             Err(TreeError::Missing(_)) => (self.stamp(), Outcome::Missing),
@@ -285,6 +298,22 @@ impl World {
         lock(&self.log).push((stamp, action, outcome));
         assert!(!matches!(action, Panic(..)), "provoked");
     }
+}
+
+/// Returns a node with all below without links, and the nodes that links lead to from there.
+fn own_below(nodes: &Nodes<'_, Cell>, top: Node) -> Result<(HashSet<Node>, HashSet<Node>), TreeError> {
+    let (mut own, mut linked, mut next) = (HashSet::from([top]), HashSet::new(), vec![top]);
+    while let Some(parent) = next.pop() {
+        for &child in nodes.children(parent)? {
+            if nodes.parent(child)? != Some(parent) {
+                linked.insert(child);
+            } else if own.insert(child) {
+                next.push(child);
+            }
+        }
+    }
+    let ends = linked.difference(&own).copied().collect();
+    Ok((own, ends))
 }
 
 /// Checks that the data of the link to each child of a node are the child's handle, as they were
@@ -569,6 +598,7 @@ fn check(rt: &Runtime, seed: u64, tasks: i64) {
         nodes: Mutex::new(vec![root]),
         linked: Mutex::default(),
         left: AtomicI64::new(tasks),
+        begun: AtomicU64::new(0),
         tree,
     });
     let mut random = Random(seed);
@@ -585,6 +615,8 @@ fn check(rt: &Runtime, seed: u64, tasks: i64) {
     // It fails by the panics that were provoked.
     _ = group.wait();
     let mut log = std::mem::take(&mut *lock(&world.log));
+    let begun = world.begun.load(SeqCst);
+    assert_eq!(log.len() as u64, begun, "seed {seed}: a task has failed a check, or got an error");
     log.sort_by_key(|entry| entry.0);
     let mut model = Model(HashMap::from([(root, ModelNode::default())]));
     for (stamp, action, outcome) in log {
