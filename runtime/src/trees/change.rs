@@ -130,7 +130,7 @@ impl<'h> Holder<'h> {
             // Another task may insert a node whose cluster has the number of a removed one.
             self.covered_before = Covered::default();
         }
-        drop_quietly(self.take_out(node, parent));
+        drop_quietly(self.take_out(node, parent, None));
         self.leave_place(node, slot);
         if self.table.has_links() {
             self.move_links(slot, Some(parent), None);
@@ -178,7 +178,7 @@ impl<'h> Holder<'h> {
         if at > count {
             return Err(TreeError::NoSuchPlace(to, at));
         }
-        let value = self.take_out(node, from);
+        let value = self.take_out(node, from, None);
         self.transfer(node, from, to);
         // SAFETY: the claim covers the new parent to write it, and nothing is borrowed of it.
         unsafe { above.children_mut() }.insert(at, node);
@@ -237,13 +237,15 @@ impl<'h> Holder<'h> {
         Ok((slot, parent))
     }
 
-    /// Takes a node out of a list of children, once. Returns the data of the link.
+    /// Takes a node out of a list of children, once: at this index, where it is, or the last time
+    /// that it occurs. Returns the data of the link.
     #[must_use = "the destructor of the data may panic"]
-    pub fn take_out(&self, node: Node, parent: Node) -> Option<LinkValue> {
+    pub fn take_out(&self, node: Node, parent: Node, at: Option<usize>) -> Option<LinkValue> {
         // SAFETY: the claim covers the parent to write it, and nothing is borrowed of it.
         let siblings = unsafe { self.table.slot(parent.index).children_mut() };
-        let at = siblings.iter().rposition(|child| *child == node);
+        let at = at.or_else(|| siblings.iter().rposition(|child| *child == node));
         let at = at.expect("a node is a child of its parent");
+        debug_assert_eq!(siblings[at], node, "the place is that of the node");
         siblings.remove(at);
         self.close_link_place(parent.index, at)
     }

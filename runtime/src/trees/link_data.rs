@@ -36,6 +36,22 @@ struct LinkValuesCell(UnsafeCell<LinkValues>);
 // SAFETY: accessed by tasks that hold the node: many that read it, or one that writes it.
 unsafe impl Sync for LinkValuesCell {}
 
+impl Drop for LinkValuesCell {
+    fn drop(&mut self) {
+        // SAFETY: the tree is being dropped, so no other thread accesses the values.
+        drop_each_quietly(self.0.with_mut(|values| take(unsafe { &mut *values })));
+    }
+}
+
+/// Drops values whose destructors may panic, each by itself: a second panic while a list of them is
+/// dropped would abort the process.
+fn drop_each_quietly(values: LinkValues) {
+    if planted!("tree-link-data-dropped-at-once") {
+        return drop_quietly(values);
+    }
+    values.into_iter().flatten().for_each(drop_quietly);
+}
+
 impl TreeTable {
     /// Returns the value of the link to the child at a place.
     ///
@@ -92,6 +108,26 @@ impl Holder<'_> {
         Ok(values.and_then(|values| values.get_mut(at)?.as_mut()))
     }
 
+    /// Takes the value of the link to the child at a place out, if it is one of these.
+    ///
+    /// # Errors
+    ///
+    /// As for [`link_value_mut`](Self::link_value_mut).
+    pub fn take_link_value(
+        &mut self,
+        parent: Node,
+        at: usize,
+        is_taken: impl FnOnce(&LinkValue) -> bool,
+    ) -> Result<Option<LinkValue>, TreeError> {
+        self.written(parent)?;
+        self.link_value(parent, at)?;
+        // SAFETY: the claim covers the parent to write it, and the borrow of the holder excludes
+        // any other.
+        let values = unsafe { self.table.link_values(parent.index) };
+        let place = values.and_then(|values| values.get_mut(at));
+        Ok(place.and_then(|place| place.take_if(|value| is_taken(value))))
+    }
+
     /// Sets the value of the link to the child at a place.
     ///
     /// # Errors
@@ -111,7 +147,6 @@ impl Holder<'_> {
             }
             values[at].replace(value)
         });
-        // Its destructor may panic, as that of each value below.
         drop_quietly(old);
         Ok(())
     }
@@ -140,7 +175,10 @@ impl Holder<'_> {
     /// Drops the values of all links to the children of a node. The claim covers it to write it.
     pub fn clear_link_values(&self, parent: u32) {
         // SAFETY: the claim covers the node to write it, and nothing is borrowed of it.
-        let values = unsafe { self.table.link_values(parent) };
-        drop_quietly(values.map(take));
+        if let Some(values) = unsafe { self.table.link_values(parent) }
+            && !planted!("tree-removed-node-keeps-link-data")
+        {
+            drop_each_quietly(take(values));
+        }
     }
 }

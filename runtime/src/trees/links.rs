@@ -36,14 +36,15 @@ impl Holder<'_> {
         Ok(at)
     }
 
-    /// Takes a node out of the children of a parent, once. If it is below that parent without a
-    /// link, it moves to the place of its first link.
+    /// Takes a node out of the children of a parent, once: at this index, where it is, or the last
+    /// time that it occurs. If the parent has it once, without a link, it moves to the place of its
+    /// first link.
     ///
     /// # Errors
     ///
     /// If the claim does not cover both nodes to write them, or what it takes to move the node; or
     /// if the node is no child of the parent, or of no other.
-    pub fn unlink(&mut self, parent: Node, node: Node) -> Result<(), TreeError> {
+    pub fn unlink(&mut self, parent: Node, node: Node, at: Option<usize>) -> Result<(), TreeError> {
         self.written(parent)?;
         let slot = self.written(node)?;
         // SAFETY: the claim covers the node; the borrow ends before a change.
@@ -55,7 +56,7 @@ impl Holder<'_> {
             let &heir = further.first().ok_or(TreeError::OnlyParent(node))?;
             return self.pass_on(node, slot, parent, heir);
         }
-        drop_quietly(self.take_out(node, parent));
+        drop_quietly(self.take_out(node, parent, at));
         self.remove_link(parent, node);
         Ok(())
     }
@@ -67,7 +68,7 @@ impl Holder<'_> {
         }
         let above = self.written(heir)?;
         self.check_place(slot, above)?;
-        drop_quietly(self.take_out(node, parent));
+        drop_quietly(self.take_out(node, parent, None));
         self.transfer(node, parent, heir);
         // Only now: until the node is below its heir, that has it by a link.
         self.remove_link(heir, node);

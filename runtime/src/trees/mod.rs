@@ -169,7 +169,7 @@
 //! | `tree`, `inner`, `claim` | the handle, what it keeps, and claims |
 //! | `plan`, `tree_plan`, `probe` | requests, plans, and how they register what they name |
 //! | `state`, `state_ptr`, `dispatch` | the state of a claim; how its task is sent |
-//! | `nodes`, `subtree`, `error` | what a body gets |
+//! | `nodes`, `linking`, `subtree`, `error` | what a body gets |
 
 mod change;
 mod claim;
@@ -184,6 +184,7 @@ mod gate;
 mod inner;
 mod key_map;
 mod link_data;
+mod linking;
 mod links;
 mod mode;
 mod node;

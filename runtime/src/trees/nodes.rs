@@ -7,9 +7,7 @@ use super::node::Node;
 use super::subtree::{Subtree, SubtreeMut};
 use super::tree::TreeRef;
 use crate::sync::Relaxed;
-use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::any::Any;
 use core::fmt;
 
 /// The nodes that a task has claimed, with their data, while it runs. See
@@ -19,7 +17,7 @@ use core::fmt;
 /// decides what to do about it. Nothing is poisoned unless the task panics.
 pub struct Nodes<'h, D: Send + Sync + 'static> {
     tree: &'h TreeInner<D>,
-    holder: Holder<'h>,
+    pub(super) holder: Holder<'h>,
     /// Slot of the task's epoch, which keeps the tree.
     operation: u8,
 }
@@ -165,6 +163,8 @@ impl<'h, D: Send + Sync + 'static> Nodes<'h, D> {
     /// these nodes are not valid any more. A node to which a [link](Self::link) leads from there
     /// loses that parent, and stays.
     ///
+    /// The data of the links to and from these nodes are dropped while the task holds them.
+    ///
     /// # Errors
     ///
     /// If the node does not exist or is the root; if it, or a node below, has another parent that
@@ -180,7 +180,8 @@ impl<'h, D: Send + Sync + 'static> Nodes<'h, D> {
     }
 
     /// Moves a node with all below it behind the children of another node, or of the same. Its
-    /// [links](Self::link) stay: of several parents it leaves the first.
+    /// [links](Self::link) stay: of several parents it leaves the first. If that has the node
+    /// several times, the last of these places moves, with its [data](Self::set_link_data).
     ///
     /// # Errors
     ///
@@ -198,139 +199,6 @@ impl<'h, D: Send + Sync + 'static> Nodes<'h, D> {
     /// As for [`relocate`](Self::relocate); or if the index is behind all other children.
     pub fn relocate_at(&mut self, node: Node, to: Node, index: usize) -> Result<(), TreeError> {
         self.holder.relocate(node, to, Some(index))
-    }
-
-    /// Makes a node a child of one more parent, by a link behind its other children. A parent may
-    /// have the same child several times.
-    ///
-    /// What is below the node is below that parent, too: tasks that claim the parent with all below
-    /// hold it as well. The place of the node stays where it is.
-    ///
-    /// ```
-    /// use xtasking::{Runtime, trees::TreeError};
-    ///
-    /// let rt = Runtime::builder().workers(2).build()?;
-    /// let tree = rt.tree("assembly");
-    /// let root = tree.root();
-    /// let build = rt.task(()).claim(tree.write(root)).submit_with(move |(), mut nodes, _| {
-    ///     let (left, right) = (nodes.insert(root, "left")?, nodes.insert(root, "right")?);
-    ///     let bolt = nodes.insert(left, "bolt")?;
-    ///     nodes.link(right, bolt)?;
-    ///     assert_eq!(nodes.parents(bolt)?, [left, right]);
-    ///     assert_eq!(nodes.link(bolt, right), Err(TreeError::Cycle(right, bolt)));
-    ///     Ok::<_, TreeError>(right)
-    /// });
-    /// let right = build.join()??;
-    /// let names = rt.task(()).claim(tree.read(right)).submit_with(move |(), nodes, _| {
-    ///     Ok::<_, TreeError>(nodes.subtree(right)?.map(|(_, name)| *name).collect::<Vec<_>>())
-    /// });
-    /// assert_eq!(names.join()??, ["right", "bolt"]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// If one of them does not exist; if the parent is below the node, perhaps by links; or if the
-    /// task has not claimed what it takes: see [`TreePlan::link`](super::TreePlan::link).
-    pub fn link(&mut self, parent: Node, node: Node) -> Result<(), TreeError> {
-        self.holder.link(parent, node, None).map(drop)
-    }
-
-    /// Links a node like [`link`](Self::link), before the child that has this index now.
-    ///
-    /// # Errors
-    ///
-    /// As for [`link`](Self::link); or if the index is behind all children.
-    pub fn link_at(&mut self, parent: Node, index: usize, node: Node) -> Result<(), TreeError> {
-        self.holder.link(parent, node, Some(index)).map(drop)
-    }
-
-    /// Links a node like [`link`](Self::link), with data of the link.
-    ///
-    /// ```
-    /// use xtasking::{Runtime, trees::TreeError};
-    ///
-    /// let rt = Runtime::builder().workers(2).build()?;
-    /// let tree = rt.tree("machine");
-    /// let root = tree.root();
-    /// let build = rt.task(()).claim(tree.write(root)).submit_with(move |(), mut nodes, _| {
-    ///     let (pump, bolt) = (nodes.insert(root, "pump")?, nodes.insert(root, "bolt")?);
-    ///     nodes.link_with(pump, bolt, "upper left")?;
-    ///     nodes.link_with(pump, bolt, "lower right")?;
-    ///     Ok::<_, TreeError>(pump)
-    /// });
-    /// let pump = build.join()??;
-    /// let list = rt.task(()).claim(tree.read_alone(pump)).submit_with(move |(), nodes, _| {
-    ///     let count = nodes.children(pump)?.len();
-    ///     let places = (0..count).map(|at| nodes.link_data::<&str>(pump, at));
-    ///     places.map(|place| Ok(place?.copied())).collect::<Result<Vec<_>, TreeError>>()
-    /// });
-    /// assert_eq!(list.join()??, [Some("upper left"), Some("lower right")]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As for [`link`](Self::link).
-    pub fn link_with<L>(&mut self, parent: Node, node: Node, data: L) -> Result<(), TreeError>
-    where
-        L: Any + Send + Sync,
-    {
-        let at = self.holder.link(parent, node, None)?;
-        self.holder.set_link_value(parent, at, Box::new(data))
-    }
-
-    /// Returns the data of the link from a node to the child that has this index; `None` if it has
-    /// none of this type.
-    ///
-    /// The data belong to the parent, which alone the task has to have claimed.
-    ///
-    /// # Errors
-    ///
-    /// If the parent does not exist, or the task has not claimed it; or if it has too few children.
-    pub fn link_data<L: Any>(&self, parent: Node, index: usize) -> Result<Option<&L>, TreeError> {
-        let value = self.holder.link_value(parent, index)?;
-        Ok(value.and_then(|value| value.downcast_ref()))
-    }
-
-    /// Returns the data of a link like [`link_data`](Self::link_data), to change them.
-    ///
-    /// # Errors
-    ///
-    /// As for [`link_data`](Self::link_data), or if the task has not claimed the parent to write
-    /// it.
-    pub fn link_data_mut<L: Any>(&mut self, parent: Node, index: usize) -> Result<Option<&mut L>, TreeError> {
-        let value = self.holder.link_value_mut(parent, index)?;
-        Ok(value.and_then(|value| value.downcast_mut()))
-    }
-
-    /// Sets the data of the link from a node to the child that has this index. The child may be
-    /// below that node without a [link](Self::link), too.
-    ///
-    /// A child that is moved takes its data along. The data are dropped when it is unlinked or
-    /// removed, or if others are set; their destructor may panic without effect.
-    ///
-    /// # Errors
-    ///
-    /// As for [`link_data_mut`](Self::link_data_mut).
-    pub fn set_link_data<L>(&mut self, parent: Node, index: usize, data: L) -> Result<(), TreeError>
-    where
-        L: Any + Send + Sync,
-    {
-        self.holder.set_link_value(parent, index, Box::new(data))
-    }
-
-    /// Takes a node out of the children of a parent: once, the last time that it occurs there. If
-    /// the node is below that parent without a link, the next of its [parents](Self::parents)
-    /// becomes the first: that is a move of the node with all below it.
-    ///
-    /// # Errors
-    ///
-    /// If one of them does not exist, the second is no child of the first, or has no other parent;
-    /// or if the task has not claimed what it takes: see
-    /// [`TreePlan::unlink`](super::TreePlan::unlink).
-    pub fn unlink(&mut self, parent: Node, node: Node) -> Result<(), TreeError> {
-        self.holder.unlink(parent, node)
     }
 
     /// Returns true if the data of a node may be half-written, because a task has panicked there.

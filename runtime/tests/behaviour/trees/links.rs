@@ -3,7 +3,7 @@
 use super::{complete, numbers};
 use crate::common::{Flag, Setting, on_all, on_each, silence_tasks, watchdog};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use xtasking::trees::{Node, Nodes, Tree, TreeError};
 use xtasking::{Handle, JoinError, QueuePolicy, Runtime};
 
@@ -175,6 +175,121 @@ fn data_of_links_stay_with_their_places() {
     });
 }
 
+/// Of several places of a child one is named by its index; otherwise it is the last.
+#[test]
+fn a_place_is_unlinked_by_its_index() {
+    on_all(|setting| {
+        let rt = setting.build();
+        let (tree, all) = complete(&rt, 2, 2);
+        let (root, one, two, bolt, other) = (all[0], all[1], all[2], all[3], all[4]);
+        let task = rt.task(()).claim(tree.write(root)).submit_with(move |(), mut nodes, _| {
+            nodes.set_link_data(one, 0, 0u32)?;
+            for number in 1..=3u32 {
+                nodes.link_at_with(one, number as usize, bolt, number)?;
+            }
+            assert_eq!(nodes.children(one)?, [bolt, bolt, bolt, bolt, other]);
+            assert_eq!(nodes.link_at_with(one, 6, bolt, 9u32), Err(TreeError::NoSuchPlace(one, 6)));
+            assert_eq!(nodes.unlink_at(one, 5), Err(TreeError::NoSuchPlace(one, 5)));
+            assert_eq!(nodes.unlink_at(one, 4), Err(TreeError::OnlyParent(other)));
+            nodes.unlink_at(one, 1)?;
+            assert_eq!(data(&nodes, one), [Some(0), Some(2), Some(3), None]);
+            // The place that the node had without a link: the parent keeps it, by a link before.
+            nodes.unlink_at(one, 0)?;
+            assert_eq!(
+                (nodes.parents(bolt)?, data(&nodes, one)),
+                (vec![one; 2], vec![Some(2), Some(3), None])
+            );
+            // The last place moves.
+            nodes.relocate(bolt, two)?;
+            assert_eq!(
+                (data(&nodes, one), data(&nodes, two)),
+                (vec![Some(2), None], vec![None, None, Some(3)])
+            );
+            assert_eq!(nodes.parents(bolt)?, [two, one]);
+            // What is taken out leaves a link without data, unless they are of another type.
+            assert_eq!(nodes.take_link_data::<u64>(one, 0), Ok(None));
+            assert_eq!(nodes.take_link_data::<u32>(one, 0), Ok(Some(2)));
+            assert_eq!(nodes.take_link_data::<u32>(one, 0), Ok(None));
+            assert_eq!(nodes.take_link_data::<u32>(one, 2), Err(TreeError::NoSuchPlace(one, 2)));
+            assert_eq!(nodes.children(one)?, [bolt, other]);
+            nodes.unlink_at(two, 2)?;
+            assert_eq!(nodes.parents(bolt)?, [one]);
+            assert_eq!(nodes.unlink_at(one, 0), Err(TreeError::OnlyParent(bolt)));
+            Ok::<_, TreeError>(())
+        });
+        assert_eq!(task.join().unwrap(), Ok(()));
+
+        // By a plan, a task has what unlinking takes.
+        link(&rt, &tree, two, bolt).unwrap();
+        let claim = tree.planned(move |plan| plan.unlink(two, bolt));
+        let task = rt.task(()).claim(claim).submit_with(move |(), ((), mut nodes), _| {
+            assert_eq!(nodes.unlink_at(root, 0), Err(TreeError::NotClaimed(root)));
+            nodes.unlink_at(two, 2)
+        });
+        assert_eq!(task.join().unwrap(), Ok(()));
+        let task = rt.task(()).claim(tree.read(root)).submit_with(move |(), mut nodes, _| {
+            assert_eq!(nodes.take_link_data::<u32>(one, 0), Err(TreeError::NotClaimed(one)));
+            assert_eq!(nodes.unlink_at(one, 0), Err(TreeError::NotClaimed(one)));
+        });
+        task.join().unwrap();
+    });
+}
+
+/// Each node of a chain is linked to the next once more: there are 2^40 ways to the last one.
+#[test]
+fn a_walk_takes_no_time_for_each_way() {
+    let _watched = watchdog();
+    on_all(|setting| {
+        let rt = setting.build();
+        let (tree, all) = complete(&rt, 2, 1);
+        let (root, top) = (all[0], all[1]);
+        let build = rt.task(()).claim(tree.write(root)).submit_with(move |(), mut nodes, _| {
+            let mut chain = vec![top];
+            for level in 0..40 {
+                let last = chain[level];
+                let next = nodes.insert(last, 0)?;
+                nodes.link(last, next)?;
+                chain.push(next);
+            }
+            Ok::<_, TreeError>(chain)
+        });
+        let chain = build.join().unwrap().unwrap();
+        let expected = chain.clone();
+        // The claim follows the links, as it does not cover the whole tree.
+        let task = rt.task(()).claim(tree.write(top)).submit_with(move |(), mut nodes, _| {
+            nodes.subtree_mut(top)?.for_each(|(_, number)| *number += 7);
+            Ok::<_, TreeError>(nodes.subtree(top)?.map(|(node, _)| node).collect::<Vec<_>>())
+        });
+        assert_eq!(task.join().unwrap().unwrap(), expected);
+        let last = chain[40];
+        assert_eq!(numbers(&rt, &tree, last), [7]);
+        assert_eq!(link(&rt, &tree, last, top), Err(TreeError::Cycle(top, last)));
+    });
+}
+
+/// The data of all nodes are borrowed at once, and then written: of a node that came twice there
+/// would be two.
+#[test]
+fn a_walk_lends_the_data_of_all_nodes_at_once() {
+    on_all(|setting| {
+        let rt = setting.build();
+        let (tree, all) = complete(&rt, 2, 2);
+        let (root, one, two, shared) = (all[0], all[1], all[2], all[3]);
+        let task = rt.task(()).claim(tree.write(root)).submit_with(move |(), mut nodes, _| {
+            nodes.link(one, shared)?;
+            nodes.link(two, shared)?;
+            let mut walked = nodes.subtree_mut(root)?.collect::<Vec<_>>();
+            for (_, number) in &mut walked {
+                **number += 10;
+            }
+            walked.into_iter().for_each(|(_, number)| *number *= 2);
+            Ok::<_, TreeError>(())
+        });
+        assert_eq!(task.join().unwrap(), Ok(()));
+        assert_eq!(numbers(&rt, &tree, root), [20, 22, 26, 28, 24, 30, 32]);
+    });
+}
+
 #[test]
 fn data_of_links_are_dropped_with_them() {
     on_all(|setting| {
@@ -195,17 +310,55 @@ fn data_of_links_are_dropped_with_them() {
             assert_eq!(count(), 3);
             nodes.remove(two)?;
             assert_eq!(count(), 2);
-            // Nodes that get the numbers of those that were removed have no data.
-            for _ in 0..3 {
-                let new = nodes.insert(root, 0)?;
-                nodes.link(new, bolt)?;
-                assert_eq!(data(&nodes, new), [None]);
-            }
             nodes.set_link_data(one, 1, there.clone())
         });
         assert_eq!(task.join().unwrap(), Ok(()));
         drop((tree, rt));
         assert_eq!(Arc::strong_count(&value), 1);
+    });
+}
+
+/// A value whose destructor panics.
+struct Bomb(Arc<AtomicUsize>);
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, SeqCst);
+        panic!("provoked");
+    }
+}
+
+/// Two destructors that panic within one drop would abort the process.
+#[test]
+fn data_of_links_may_panic_when_they_are_dropped() {
+    silence_tasks();
+    on_all(|setting| {
+        let rt = setting.build();
+        let (tree, all) = complete(&rt, 2, 2);
+        let (root, one, two, bolt) = (all[0], all[1], all[2], all[3]);
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let d = dropped.clone();
+        let task = rt.task(()).claim(tree.write(root)).submit_with(move |(), mut nodes, _| {
+            let bomb = || Bomb(d.clone());
+            for _ in 0..3 {
+                nodes.link_with(two, bolt, bomb())?;
+            }
+            nodes.unlink(two, bolt)?;
+            assert_eq!(d.load(SeqCst), 1);
+            nodes.set_link_data(two, 2, bomb())?;
+            assert_eq!(d.load(SeqCst), 2);
+            // Of the children of the node that is removed three have such data.
+            nodes.set_link_data(two, 0, bomb())?;
+            assert_eq!(nodes.remove(two)?.len(), 3);
+            assert_eq!(d.load(SeqCst), 5);
+            for index in 0..2 {
+                nodes.set_link_data(one, index, bomb())?;
+            }
+            nodes.set_link_data(root, 0, bomb())
+        });
+        assert_eq!(task.join().unwrap(), Ok(()));
+        drop((tree, rt));
+        assert_eq!(dropped.load(SeqCst), 8);
     });
 }
 
