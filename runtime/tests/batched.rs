@@ -376,6 +376,10 @@ fn what_waits_is_sent_at_the_end_of_the_runtime() {
         let mut streams: Vec<_> = streams.into_iter().map(register).collect();
         let (begin, begun) = mpsc::channel();
         let task = rt.task(()).core(0).submit(move |(), cx| {
+            // A worker learns only after some tasks that it is to cancel the others.
+            for _ in 0..10_000 {
+                cx.task(()).core(0).spawn(|(), _| ());
+            }
             for io in &mut streams {
                 io.output().extend(b"the last words");
                 assert!(io.flush_soon(cx).unwrap());

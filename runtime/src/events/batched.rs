@@ -248,9 +248,9 @@ impl<S: Batchable> Buffered<BatchedStream<S>> {
     ///
     /// # Errors
     ///
-    /// As for [`flush`](Self::flush), also of what waited. If the task that sends finds an error, it
-    /// shuts the stream down in both directions, so that an event says that it is
-    /// [closed](super::Ready::is_closed); the next call returns the error.
+    /// As for [`flush`](Self::flush), also of what waited. The task that sends leaves an error to
+    /// the next call. It shuts the stream down in both directions, so that an event says that the
+    /// stream is [closed](super::Ready::is_closed).
     pub fn flush_soon(&mut self, cx: &mut Context) -> io::Result<bool> {
         if let Some((stream, output)) = self.stream_and_output()
             && stream.send_soon(output, cx)
