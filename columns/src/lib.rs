@@ -74,8 +74,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
-#[macro_use]
-mod planted;
+#[macro_use(planted)]
+extern crate xtasking;
 
 /// Compiles the code of the package's page.
 #[cfg(doctest)]

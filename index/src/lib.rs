@@ -83,8 +83,8 @@
 //!
 //! The crate has no features. Of other crates its interface names `xtasking` only.
 
-#[macro_use]
-mod planted;
+#[macro_use(planted)]
+extern crate xtasking;
 
 /// Compiles the code of the package's page.
 #[cfg(doctest)]

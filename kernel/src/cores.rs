@@ -70,6 +70,11 @@ impl Core {
         self.works_for.load(Relaxed)
     }
 
+    /// Records that a worker of this platform runs on this core from now on; 0 means none.
+    pub fn set_works_for(&self, platform: u64) {
+        self.works_for.store(platform, Relaxed);
+    }
+
     /// Runs `work`, the work of a platform's worker, on this core.
     pub fn work_for<R>(&self, platform: u64, worker: WorkerView, work: impl FnOnce() -> R) -> R {
         let outer = self.works_for.swap(platform, Relaxed);

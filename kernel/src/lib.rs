@@ -24,6 +24,7 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `acpi` | the firmware's tables of cores and nodes |
+//! | `bare` | the cores themselves, below any runtime |
 //! | `boot` | from the loader to Rust |
 //! | `clock` | the counter of cycles as a clock |
 //! | `console` | the serial port |
@@ -32,7 +33,7 @@
 //! | `lock` | a lock that spins |
 //! | `machine` | what a program knows of the machine |
 //! | `memory` | page tables, page frames by node, the heap |
-//! | `platform` | the platform of runtimes |
+//! | `platform`, `platform/workers` | the platform of runtimes |
 //! | `report` | panics, faults, the end |
 //! | `start` | the order in which all of it begins |
 
@@ -43,6 +44,8 @@
 extern crate alloc;
 
 mod acpi;
+#[cfg(target_os = "none")]
+pub mod bare;
 #[cfg(target_os = "none")]
 mod boot;
 #[cfg(target_os = "none")]

@@ -5,15 +5,18 @@
 //! tasks, and the program needs no core of its own. In between, that worker is as if inside a long
 //! task: its tasks wait, or other workers steal them.
 
+mod workers;
+
 use crate::cores::{self, Core};
 use crate::lock::SpinLock;
 use crate::memory::{NodePages, zones};
 use crate::{MAX_CORES, Machine, clock};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use alloc::task::Wake;
-use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use core::task::Waker;
+use core::time::Duration;
+use workers::{WakeCore, Workers};
 use xtasking::platform::{CpuTopology, Driver, PageSource, Platform, PlatformError, WouldBlock};
 
 /// The worker that runs while the program waits.
@@ -39,8 +42,11 @@ static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
 /// fail to build if they ask for more.
 ///
 /// A timed wait may end late: the core that waits runs tasks meanwhile, and none is interrupted. So
-/// `Runtime::shutdown_within` may take longer than its limit, as long as a task takes. It also
-/// waits for the workers to end, for which there is no limit.
+/// `Runtime::shutdown_within` may take longer than its limit, as long as a task takes. Where the
+/// program shares its core, it also drives the first worker to its end, for which there is no
+/// limit.
+///
+/// Stand-ins for workers whose tasks block in place, and watchers, take a free core each.
 pub struct Cores {
     number: u64,
     topology: CpuTopology,
@@ -57,25 +63,6 @@ pub struct Cores {
     workers: Arc<Workers>,
 }
 
-/// What the cores of a platform share.
-struct Workers {
-    /// The core that drives each worker.
-    places: [AtomicUsize; MAX_CORES],
-    /// Workers on other cores that have not ended.
-    running: AtomicUsize,
-    /// The cores that wait for this runtime, a bit each.
-    waiting: AtomicU64,
-}
-
-impl Workers {
-    /// Lets each core that waits look again.
-    fn wake_waiting(&self) {
-        // SeqCst: a core sets its bit before it looks, so it sees the change or is woken.
-        let waiting = self.waiting.load(SeqCst);
-        cores::all().iter().filter(|core| waiting & 1 << core.index() != 0).for_each(Core::wake);
-    }
-}
-
 /// How long the first worker was driven.
 enum Driven {
     /// Until the wait was over.
@@ -84,24 +71,6 @@ enum Driven {
     ToItsEnd,
     /// Another core drives it, or it has ended.
     NotAtAll,
-}
-
-/// Wakes a core, and lets it ask whether its wait is over.
-struct WakeCore {
-    core: &'static Core,
-    is_called: AtomicBool,
-}
-
-impl Wake for WakeCore {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        // SeqCst: before the core is woken.
-        self.is_called.store(true, SeqCst);
-        self.core.wake();
-    }
 }
 
 impl Cores {
@@ -122,11 +91,6 @@ impl Cores {
     }
 
     fn with(topology: CpuTopology, shares_first: bool) -> Self {
-        let workers = Workers {
-            places: [const { AtomicUsize::new(NOWHERE) }; MAX_CORES],
-            running: AtomicUsize::new(0),
-            waiting: AtomicU64::new(0),
-        };
         Self {
             number: NEXT_NUMBER.fetch_add(1, Relaxed),
             topology,
@@ -135,7 +99,7 @@ impl Cores {
             has_program_worker: AtomicBool::new(false),
             is_left: AtomicBool::new(false),
             limit: AtomicU64::new(NEVER),
-            workers: Arc::new(workers),
+            workers: Arc::new(Workers::new()),
         }
     }
 
@@ -144,31 +108,37 @@ impl Cores {
         let (number, worker, explicit) = (self.number, driver.worker(), driver.core());
         let own = explicit.or_else(|| self.topology.cores.get(worker).map(|core| core.os_id));
         let workers = self.workers.clone();
-        let mut job: cores::Job = Box::new(move || {
+        let job: cores::Job = Box::new(move || {
             let core = cores::own();
             workers.places[worker].store(core.index(), SeqCst);
             core.work_for(number, driver.view(), || driver.run());
-            core.become_free();
-            workers.running.fetch_sub(1, SeqCst);
-            workers.wake_waiting();
+            workers.end_job(core);
         });
-        self.workers.running.fetch_add(1, SeqCst);
         let own = cores::all().iter().filter(|core| Some(core.index()) == own);
         let others = cores::all().iter().filter(|_| explicit.is_none());
-        for core in own.chain(others) {
-            match core.give(job) {
-                Ok(()) => return Ok(()),
-                Err(back) => job = back,
-            }
+        if self.give(own.chain(others), job) {
+            return Ok(());
         }
-        self.workers.running.fetch_sub(1, SeqCst);
-        drop(job);
         let free = cores::all().iter().filter(|core| core.is_free()).count();
         Err(match explicit {
             Some(core) => alloc::format!("core {core} has another worker, or the program"),
             None => alloc::format!("no core is free for worker {worker}; the machine has {free} free cores"),
         }
         .into())
+    }
+
+    /// Gives a job to the first of these cores that is free. Returns false if none is, and drops
+    /// the job then.
+    fn give(&self, cores: impl Iterator<Item = &'static Core>, mut job: cores::Job) -> bool {
+        self.workers.running.fetch_add(1, SeqCst);
+        for core in cores {
+            match core.give(job) {
+                Ok(()) => return true,
+                Err(back) => job = back,
+            }
+        }
+        self.workers.running.fetch_sub(1, SeqCst);
+        false
     }
 
     /// Waits until `ready` returns true, at most until a time. Returns whether it did.
@@ -235,13 +205,6 @@ impl Cores {
         self.has_program_worker.store(false, SeqCst);
         if was_over { Driven::ToTheWaitsEnd } else { Driven::ToItsEnd }
     }
-
-    /// Runs the first worker to its end, and waits for the ends of all others.
-    fn drive_to_end(&self) {
-        self.drive_until(NEVER, &mut || {
-            !self.has_program_worker.load(SeqCst) && self.workers.running.load(SeqCst) == 0
-        });
-    }
 }
 
 impl Platform for Cores {
@@ -269,6 +232,37 @@ impl Platform for Cores {
         self.start_on_core(worker)
     }
 
+    /// On a core that is free. The first worker gets none if it runs while the program waits.
+    fn stand_in(&self, worker: usize, body: Box<dyn FnOnce() + Send>) -> Result<(), PlatformError> {
+        if self.shares_first && worker == PROGRAM_WORKER {
+            return Err("the first worker runs on the core that waits".into());
+        }
+        let workers = self.workers.clone();
+        let job = Box::new(move || {
+            body();
+            let core = cores::own();
+            core.set_works_for(0);
+            workers.end_job(core);
+        });
+        if self.give(cores::all().iter(), job) { Ok(()) } else { Err("no core is free".into()) }
+    }
+
+    fn suspend(&self) {
+        cores::own().set_works_for(0);
+    }
+
+    fn resume(&self, worker: usize, ready: &mut dyn FnMut(&Waker) -> bool) {
+        let core = cores::own();
+        let called = Arc::new(WakeCore { core, is_called: AtomicBool::new(true) });
+        let waker = Waker::from(called.clone());
+        while !(called.is_called.swap(false, SeqCst) && ready(&waker)) {
+            core.sleep(None);
+        }
+        core.set_works_for(self.number);
+        // SeqCst: before the worker says that it falls asleep, and so is woken.
+        self.workers.places[worker].store(core.index(), SeqCst);
+    }
+
     fn park(&self, worker: usize) {
         self.park_until(worker, NEVER);
     }
@@ -289,14 +283,28 @@ impl Platform for Cores {
     }
 
     fn join(&self) {
-        self.drive_to_end();
+        self.workers.end_watchers();
+        self.drive_until(NEVER, &mut || {
+            !self.has_program_worker.load(SeqCst) && self.workers.running.load(SeqCst) == 0
+        });
+    }
+
+    /// On a core that is free, which the watcher keeps to its end.
+    fn watch(&self, every: Duration, look: Box<dyn FnMut() -> bool + Send>) -> Result<(), PlatformError> {
+        let workers = self.workers.clone();
+        let job = Box::new(move || {
+            workers.watch(every, look);
+            workers.end_job(cores::own());
+        });
+        if self.give(cores::all().iter(), job) { Ok(()) } else { Err("no core is free to watch".into()) }
     }
 
     fn leave(&self) {
         self.is_left.store(true, SeqCst);
-        // Inside one of its tasks, the core that drives the first worker goes on with that.
+        // Other workers end by themselves. Inside one of its tasks, the core that drives the first
+        // worker goes on with that.
         if self.may_block() {
-            self.drive_to_end();
+            self.drive_until(NEVER, &mut || !self.has_program_worker.load(SeqCst));
         }
     }
 

@@ -13,6 +13,7 @@ use crate::{MAX_CORES, Machine, clock, console, cores};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
+use core::num::NonZeroUsize;
 use core::sync::atomic::{AtomicPtr, Ordering::*};
 
 /// Nodes that the firmware may name.
@@ -223,6 +224,8 @@ unsafe fn begin_core(index: usize, interrupt_stacks: [*mut u8; tables::INTERRUPT
 extern "C" fn run_program() -> ! {
     // SAFETY: this core has left its first stack, and no reference into the place is left.
     let firmware = unsafe { &*FIRMWARE.0.get() };
+    let number = || NonZeroUsize::MIN.saturating_add(cores::own().index());
+    assert!(xtasking::platform::set_thread_number(number), "no program has run yet");
     start_others(firmware);
     let nodes = &firmware.nodes[..firmware.node_count];
     let distance = |from: usize, to: usize| {

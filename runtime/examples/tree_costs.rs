@@ -24,6 +24,8 @@ const DEPTH: u32 = 4;
 const STRIDE: usize = 7919;
 /// Files that tasks write: a power of two, as it costs least to stay below it.
 const FILES: usize = 8192;
+/// Nodes of each of two chains, which only one case has.
+const CHAIN: u64 = 1000;
 /// Steps of the shorter run; the longer one has twice as many.
 const STEPS: usize = 20_000;
 
@@ -36,6 +38,7 @@ enum Case {
     Root,
     TwoFiles,
     Path,
+    Ends,
     Walk,
     WalkMut,
     Fold,
@@ -43,15 +46,16 @@ enum Case {
     HandlesMut,
 }
 
-use Case::{Directory, Empty, File, Fold, Handles, HandlesMut, Path, Root, TwoFiles, Walk, WalkMut};
+use Case::{Directory, Empty, Ends, File, Fold, Handles, HandlesMut, Path, Root, TwoFiles, Walk, WalkMut};
 
-const CASES: [(Case, &str, &str); 11] = [
+const CASES: [(Case, &str, &str); 12] = [
     (Empty, "empty", "an empty task"),
     (File, "file", "a task that writes one file"),
     (Directory, "directory", "a task that reads a lowest directory, with its files"),
     (Root, "root", "a task that reads the root, with all below"),
     (TwoFiles, "two-files", "a task that writes two files"),
     (Path, "path", "a task that writes a file by its path: a plan looks at four directories"),
+    (Ends, "ends", "a task that writes the ends of two chains of 1,000 nodes"),
     (Walk, "walk", "a node in a walk to read"),
     (WalkMut, "walk-mut", "a node in a walk to write"),
     (Fold, "fold", "a node in a walk to read, by `fold`"),
@@ -65,6 +69,8 @@ struct Files {
     levels: Vec<Vec<Node>>,
     /// Files for the tasks, one after another. Neighbours are in different directories.
     files: Vec<Node>,
+    /// Two leaves at the end of each chain.
+    ends: [[Node; 2]; 2],
 }
 
 fn main() {
@@ -89,8 +95,12 @@ fn print_all() {
         std::process::exit(2);
     }
     for (case, name, about) in CASES {
-        // A step of a walk visits all nodes.
-        let (steps, parts) = if is_walk(case) { (50, count_nodes()) } else { (STEPS, 1) };
+        let (steps, parts) = match case {
+            // A step of a walk visits all nodes.
+            _ if is_walk(case) => (200, count_nodes()),
+            Ends => (200, 1),
+            _ => (STEPS, 1),
+        };
         let [short, long] = [steps, 2 * steps].map(|steps| instructions(name, steps));
         let each = (long as f64 - short as f64) / (steps * parts) as f64;
         println!("{each:8.1}  {about}");
@@ -119,7 +129,7 @@ fn instructions(name: &str, steps: usize) -> u64 {
 
 fn run(case: Case, steps: usize) {
     let rt = Runtime::builder().workers(1).build().expect("a runtime");
-    let files = Arc::new(Files::new(&rt));
+    let files = Arc::new(Files::new(&rt, if case == Ends { CHAIN } else { 0 }));
     let first = files.clone();
     if is_walk(case) {
         let (tree, root) = (&files.tree, files.tree.root());
@@ -137,7 +147,7 @@ fn run(case: Case, steps: usize) {
 }
 
 impl Files {
-    fn new(rt: &Runtime) -> Self {
+    fn new(rt: &Runtime, chain: u64) -> Self {
         let tree = rt.tree(0);
         let root = tree.root();
         let build = rt.task(()).claim(tree.write(root)).submit_with(move |(), mut nodes, _| {
@@ -151,14 +161,22 @@ impl Files {
                 }
                 levels.push(below);
             }
-            Ok::<_, TreeError>(levels)
+            let mut ends = [[root; 2]; 2];
+            for name in 0..chain {
+                for [one, two] in &mut ends {
+                    let last = *one;
+                    *one = nodes.insert(last, name)?;
+                    *two = nodes.insert(last, name)?;
+                }
+            }
+            Ok::<_, TreeError>((levels, ends))
         });
-        let levels = build.join().expect("no panic").expect("the claim covers the tree");
-        // The tasks that split homes are follow-ups: this one comes behind them.
+        let (levels, ends) = build.join().expect("no panic").expect("the claim covers the tree");
+        // The tasks that split clusters are follow-ups: this one comes behind them.
         rt.task(()).claim(tree.write(root)).submit_with(|(), _, _| ()).join().expect("no panic");
         let below = &levels[DEPTH as usize];
         let files = (0..FILES).map(|at| below[at * STRIDE % below.len()]).collect();
-        Self { tree, levels, files }
+        Self { tree, levels, files, ends }
     }
 
     /// Names a file by its path.
@@ -218,6 +236,15 @@ fn step(files: &Arc<Files>, case: Case, left: usize, cx: &mut Context) {
             let claim = tree.write_alone(first);
             cx.task(()).as_sibling().claim(claim).spawn_with(move |(), mut nodes, cx| {
                 *nodes.get_mut(first).expect("claimed") += 1;
+                step(&next, case, left - 1, cx);
+            });
+        }
+        Ends => {
+            // One task does not wait for the next.
+            let [one, other] = files.ends.map(|leaves| leaves[left % 2]);
+            let claim = tree.write_alone(one).and_write_alone(other);
+            cx.task(()).as_sibling().claim(claim).spawn_with(move |(), mut nodes, cx| {
+                *nodes.get_mut(one).expect("claimed") += 1;
                 step(&next, case, left - 1, cx);
             });
         }

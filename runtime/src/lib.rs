@@ -152,11 +152,6 @@ extern crate alloc;
 #[doc = include_str!("../README.md")]
 mod readme {}
 
-#[cfg(not(faults))]
-#[macro_use]
-mod planted;
-/// The crates above the runtime ask it which fault is planted.
-#[cfg(faults)]
 #[doc(hidden)]
 #[macro_use]
 pub mod planted;

@@ -3,10 +3,12 @@
 //! `planted!("name")` marks the place of a fault in the shipped code. It is the constant `false`,
 //! unless the crate is built with `--cfg faults`: then it is true if the environment variable
 //! `XTASKING_FAULT` has that name. So one build serves all faults, and no other build contains
-//! them. The crates of this workspace that stand on the runtime have the same macro; they ask it
-//! for the name.
+//! them. The crates of this workspace that stand on the runtime use this macro, too: with
+//! `#[macro_use(planted)] extern crate xtasking`.
 
 /// Is true if the fault of that name is planted.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! planted {
     ($name:literal) => {
         cfg!(faults) && $crate::planted::is($name)

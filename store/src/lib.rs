@@ -36,8 +36,8 @@
 
 #![deny(unsafe_code)]
 
-#[macro_use]
-mod planted;
+#[macro_use(planted)]
+extern crate xtasking;
 
 /// Compiles the code of the package's page.
 #[cfg(doctest)]

@@ -1,59 +1,16 @@
 //! Linearizability: for each key, concurrent operations have an order in which each takes effect at
 //! one moment between its start and its end. Other keys come meanwhile, so that buckets are split.
 
-use xtasking::{Context, Promise, Runtime};
+#[path = "../shared/histories.rs"]
+mod histories;
+
+use histories::{Chain, Choice, Event, Event::*, record};
+use xtasking::{Context, Promise};
 use xtasking_index::{HashMap, MapClient};
-use xtasking_testing::history::{self, Clock, Span};
 use xtasking_testing::*;
-
-/// An operation on one key, and what it returned.
-#[derive(Clone, Copy, Debug)]
-enum Event {
-    Got(Option<u64>),
-    Inserted(u64, bool),
-    Upserted(u64, Option<u64>),
-    Updated(u64, Option<u64>),
-    /// Added a number to the value.
-    Modified(u64, Option<u64>),
-    Removed(Option<u64>),
-}
-
-use Event::*;
-
-impl history::Event for Event {
-    /// The value of the key, if it exists.
-    type State = Option<u64>;
-
-    fn apply(&self, &before: &Option<u64>) -> Option<Option<u64>> {
-        let (returned, after) = match *self {
-            Got(found) => (found == before, before),
-            Inserted(value, new) => (new == before.is_none(), before.or(Some(value))),
-            Upserted(value, old) => (old == before, Some(value)),
-            Updated(value, old) => (old == before, before.map(|_| value)),
-            Modified(number, old) => (old == before, before.map(|there| there.wrapping_add(number))),
-            Removed(old) => (old == before, None),
-        };
-        returned.then_some(after)
-    }
-
-    fn is_read_only(&self) -> bool {
-        matches!(self, Got(_))
-    }
-}
-
-/// The operations of a history, each with its key.
-type History = Vec<(u64, Span<Event>)>;
 
 /// The keys under test are below this; those that only make the map grow are not.
 const KEYS: u64 = 4;
-
-/// A random operation.
-#[derive(Clone, Copy)]
-struct Choice {
-    kind: u64,
-    key: u64,
-    value: u64,
-}
 
 fn choose(random: &mut Random) -> Choice {
     Choice { kind: random.below(8), key: random.below(KEYS), value: random.below(1000) }
@@ -71,44 +28,24 @@ fn by_client(client: &MapClient<'_, u64, u64>, Choice { kind, key, value }: Choi
     }
 }
 
-/// A chain of operations that records its history.
-struct Chain {
-    map: HashMap<u64, u64>,
-    random: Random,
-    left: u32,
-    clock: Clock,
-    history: History,
-    promise: Promise<History>,
-}
-
-impl Chain {
-    fn advance(mut self: Box<Self>, cx: &mut Context) {
-        if self.left == 0 {
-            let Self { promise, history, .. } = *self;
-            return promise.fulfil(history);
+/// Runs a chain of operations by tasks.
+fn advance(map: HashMap<u64, u64>, chain: Box<Chain>, cx: &mut Context) {
+    let Some((mut chain, Choice { kind, key, value }, begun)) = chain.begin(choose) else { return };
+    let next = map.clone();
+    let end = move |event, cx: &mut Context| {
+        chain.end(&[(key, event)], begun);
+        advance(next, chain, cx);
+    };
+    match kind {
+        0 | 1 => map.get(cx, key, move |found, cx| end(Got(found), cx)),
+        2 => map.insert(cx, key, value, move |new, cx| end(Inserted(value, new), cx)),
+        3 => map.upsert(cx, key, value, move |old, cx| end(Upserted(value, old), cx)),
+        4 => map.update(cx, key, value, move |old, cx| end(Updated(value, old), cx)),
+        5 => {
+            let change = move |there| there + value;
+            map.modify(cx, key, change, move |old, cx| end(Modified(value, old), cx));
         }
-        self.left -= 1;
-        let Choice { kind, key, value } = choose(&mut self.random);
-        let map = self.map.clone();
-        let begun = self.clock.tick();
-        let end = move |event, cx: &mut Context| self.end(key, event, begun, cx);
-        match kind {
-            0 | 1 => map.get(cx, key, move |found, cx| end(Got(found), cx)),
-            2 => map.insert(cx, key, value, move |new, cx| end(Inserted(value, new), cx)),
-            3 => map.upsert(cx, key, value, move |old, cx| end(Upserted(value, old), cx)),
-            4 => map.update(cx, key, value, move |old, cx| end(Updated(value, old), cx)),
-            5 => {
-                let change = move |there| there + value;
-                map.modify(cx, key, change, move |old, cx| end(Modified(value, old), cx));
-            }
-            _ => map.remove(cx, key, move |old, cx| end(Removed(old), cx)),
-        }
-    }
-
-    fn end(mut self: Box<Self>, key: u64, event: Event, begun: u64, cx: &mut Context) {
-        let ended = self.clock.tick();
-        self.history.push((key, Span { event, begun, ended }));
-        self.advance(cx);
+        _ => map.remove(cx, key, move |old, cx| end(Removed(old), cx)),
     }
 }
 
@@ -135,17 +72,14 @@ impl Filler {
     }
 }
 
-/// The number of chains on the keys under test, and of those that add others.
-const CHAINS: u32 = 5;
+/// The number of chains that add other keys.
 const FILLERS: u64 = 3;
 
-/// Records and checks one history of tasks and, unless it is a simulation, of plain threads.
+/// Records and checks one history.
 fn one_history(setting: Setting, seed: u64) {
     let _blame = Blame((setting, seed));
     let rt = setting.build();
     let map = HashMap::<u64, u64>::new(&rt);
-    let clock = Clock::default();
-    let mut random = Random(seed);
     let fillers: Vec<_> = (0..FILLERS)
         .map(|number| {
             let (promise, handle) = rt.promise();
@@ -155,41 +89,19 @@ fn one_history(setting: Setting, seed: u64) {
             handle
         })
         .collect();
-    let chains: Vec<_> = (0..CHAINS)
-        .map(|number| {
-            let (promise, handle) = rt.promise();
-            let random = Random(random.word());
-            let (map, clock) = (map.clone(), clock.clone());
-            let chain = Box::new(Chain { map, random, left: 32, clock, history: Vec::new(), promise });
-            rt.task(()).core(number as u16).spawn(move |(), cx| chain.advance(cx));
-            handle
-        })
-        .collect();
-    let mut history =
-        if setting.is_simulation() { History::new() } else { by_threads(&rt, &map, &clock, seed) };
-    for chain in chains {
-        history.extend(chain.join().expect("a chain of tasks"));
-    }
-    fillers.into_iter().for_each(|filler| filler.join().expect("a chain of insertions"));
-    history::check(history, &None);
-}
-
-/// Runs operations from two plain threads.
-fn by_threads(rt: &Runtime, map: &HashMap<u64, u64>, clock: &Clock, seed: u64) -> History {
-    let by_thread = |number| {
-        let client = map.client(rt);
-        let mut random = Random(seed * 2 + number);
-        let mut own = History::new();
-        for _ in 0..24 {
-            let choice = choose(&mut random);
-            let begun = clock.tick();
-            let event = by_client(&client, choice);
-            let ended = clock.tick();
-            own.push((choice.key, Span { event, begun, ended }));
-        }
-        own
+    let by_tasks = {
+        let map = map.clone();
+        move |chain, cx: &mut Context| advance(map.clone(), chain, cx)
     };
-    side_by_side((0..2).map(|number| move || by_thread(number))).concat()
+    let by_threads = || {
+        let client = map.client(&rt);
+        move |random: &mut Random| {
+            let choice = choose(random);
+            vec![(choice.key, by_client(&client, choice))]
+        }
+    };
+    record(&rt, setting, &mut Random(seed), by_tasks, by_threads);
+    fillers.into_iter().for_each(|filler| filler.join().expect("a chain of insertions"));
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! Memory: the size of a map follows its entries, chains that are not needed are freed, and a
 //! dropped map frees everything.
 
+#[path = "../shared/pages.rs"]
+mod counted;
+
+use counted::{CountedPages, Counting};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use xtasking::platform::{GlobalPages, PageSource, Pages, Platform, Simulation};
+use xtasking::platform::Simulation;
 use xtasking::{Runtime, Shutdown};
 use xtasking_index::HashMap;
 use xtasking_testing::*;
@@ -91,50 +94,6 @@ fn chains_are_freed_when_the_map_has_grown_and_when_it_is_emptied() {
     });
 }
 
-/// A simulation that counts the bytes it has handed out.
-struct Counting {
-    simulation: Simulation,
-    pages: Arc<CountedPages>,
-}
-
-#[derive(Default)]
-struct CountedPages {
-    /// Bytes that are in use.
-    taken: AtomicUsize,
-    /// Bytes that were given back while their addresses stayed in use.
-    discarded: AtomicUsize,
-}
-
-// SAFETY: every call is forwarded to `GlobalPages`, which keeps the contract, or else zeroes a run.
-unsafe impl PageSource for CountedPages {
-    fn pages(&self, bytes: usize, align: usize, node: Option<u16>, huge: bool) -> Option<Pages> {
-        let pages = GlobalPages.pages(bytes, align, node, huge)?;
-        self.taken.fetch_add(pages.bytes, SeqCst);
-        Some(pages)
-    }
-
-    unsafe fn release(&self, pages: Pages) {
-        self.taken.fetch_sub(pages.bytes, SeqCst);
-        // SAFETY: the caller returns pages that it got from `pages`, which come from `GlobalPages`.
-        unsafe { GlobalPages.release(pages) };
-    }
-
-    unsafe fn discard_run(&self, pages: &Pages) -> bool {
-        self.discarded.fetch_add(pages.bytes, SeqCst);
-        // SAFETY: nothing needs what is in the run, and no thread of this simulation reads it.
-        unsafe { pages.ptr.write_bytes(0, pages.bytes) };
-        true
-    }
-}
-
-impl Platform for Counting {
-    xtasking_testing::forward_platform!(simulation: topology start park wake join block now virtual_time);
-
-    fn pages(&self) -> Arc<dyn PageSource> {
-        self.pages.clone()
-    }
-}
-
 #[test]
 fn a_dropped_map_releases_its_memory() {
     let _watched = watchdog();
@@ -145,7 +104,7 @@ fn a_dropped_map_releases_its_memory() {
         let entries: Vec<_> = (0..20_000).map(|key| (key, key)).collect();
         assert_eq!(map.client(&rt).insert_many(&entries).unwrap().len(), 20_000);
     };
-    let [taken, discarded] = [&pages.taken, &pages.discarded].map(|bytes| || bytes.load(SeqCst));
+    let (taken, discarded) = (|| pages.taken(), || pages.discarded());
     // The first map warms the runtime's heaps up.
     let begin = taken();
     let first = HashMap::new(&rt);

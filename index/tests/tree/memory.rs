@@ -1,15 +1,13 @@
 //! Memory: nodes are freed when their entries are removed, and when the tree is dropped.
 
+#[path = "../shared/pages.rs"]
+mod counted;
+
 use crate::common::*;
 use crate::with_all_primitives;
+use counted::{CountedPages, Counting};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use xtasking::{
-    Runtime, Versioned,
-    platform::{GlobalPages, PageSource, Pages, Platform, Simulation},
-    primitive::OptimisticLatched,
-    task::LegalFor,
-};
+use xtasking::{Runtime, Versioned, platform::Simulation, primitive::OptimisticLatched, task::LegalFor};
 use xtasking_index::{Layout, Tree, Words};
 
 /// Nodes that may be left of an empty tree: merges that conflict with other changes leave some
@@ -117,50 +115,6 @@ fn an_undisturbed_tree_shrinks_to_nothing() {
     remove_all::<Hinted512, _>(OptimisticLatched, &|keys| Random(2).shuffle(keys));
 }
 
-/// A simulation that counts the bytes it has handed out.
-struct Counting {
-    simulation: Simulation,
-    pages: Arc<CountedPages>,
-}
-
-#[derive(Default)]
-struct CountedPages {
-    /// Bytes that are in use.
-    taken: AtomicUsize,
-    /// Bytes that were given back while their addresses stayed in use.
-    discarded: AtomicUsize,
-}
-
-// SAFETY: every call is forwarded to `GlobalPages`, which keeps the contract, or else zeroes a run.
-unsafe impl PageSource for CountedPages {
-    fn pages(&self, bytes: usize, align: usize, node: Option<u16>, huge: bool) -> Option<Pages> {
-        let pages = GlobalPages.pages(bytes, align, node, huge)?;
-        self.taken.fetch_add(pages.bytes, SeqCst);
-        Some(pages)
-    }
-
-    unsafe fn release(&self, pages: Pages) {
-        self.taken.fetch_sub(pages.bytes, SeqCst);
-        // SAFETY: the caller returns pages that it got from `pages`, which come from `GlobalPages`.
-        unsafe { GlobalPages.release(pages) };
-    }
-
-    unsafe fn discard_run(&self, pages: &Pages) -> bool {
-        self.discarded.fetch_add(pages.bytes, SeqCst);
-        // SAFETY: nothing needs what is in the run, and no thread of this simulation reads it.
-        unsafe { pages.ptr.write_bytes(0, pages.bytes) };
-        true
-    }
-}
-
-impl Platform for Counting {
-    xtasking_testing::forward_platform!(simulation: topology start park wake join block now virtual_time);
-
-    fn pages(&self) -> Arc<dyn PageSource> {
-        self.pages.clone()
-    }
-}
-
 /// The task that starts a lookup may run long after the tree was dropped. What it spawns keeps the
 /// tree alive as well.
 #[test]
@@ -191,7 +145,7 @@ fn a_dropped_tree_releases_its_memory() {
         assert_eq!(tree.client(&rt).insert_many(&entries).unwrap().len(), 20_000);
     };
     let pass = || (0..200).for_each(|_| rt.task(()).submit(|(), _| ()).join().unwrap());
-    let [taken, discarded] = [&pages.taken, &pages.discarded].map(|bytes| || bytes.load(SeqCst));
+    let (taken, discarded) = (|| pages.taken(), || pages.discarded());
     // The first tree warms the runtime's heaps up.
     let begin = taken();
     let first = Tree::new(&rt);
@@ -289,8 +243,8 @@ fn a_failed_bulk_load_releases_its_memory() {
     let pass = || (0..100).for_each(|_| rt.task(()).submit(|(), _| ()).join().unwrap());
     drop(load(20_000));
     pass();
-    let [taken, discarded] = [&pages.taken, &pages.discarded].map(|bytes| bytes.load(SeqCst));
+    let [taken, discarded] = [pages.taken(), pages.discarded()];
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| load(1))).is_err());
     pass();
-    assert!(pages.taken.load(SeqCst) == taken && pages.discarded.load(SeqCst) == 2 * discarded);
+    assert!(pages.taken() == taken && pages.discarded() == 2 * discarded);
 }

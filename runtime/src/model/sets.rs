@@ -110,36 +110,6 @@ fn a_request_beside_a_runner_that_becomes_idle_is_run() {
     });
 }
 
-/// A block whose requests are over is filled again, after the last use of what was in it.
-#[test]
-fn a_block_is_filled_again_once_its_requests_are_over() {
-    model(1, || {
-        let (runtime, drivers) = standing(1);
-        let pool = Arc::new(Managed::new(Arc::new(runtime)));
-        let places = watched::<3>();
-        let enqueue = |at: usize| {
-            let places = places.clone();
-            pool.enqueue(move || places[at].add(1))
-        };
-        let (one, _) = (enqueue(0), enqueue(1));
-        let waiting = pool.clone();
-        let waiter = thread::spawn(move || waiting.wait(one).unwrap());
-        let worker = drivers.into_iter().next().map(|mut driver| {
-            thread::spawn(move || {
-                (0..3).for_each(|_| _ = driver.step(8));
-                driver
-            })
-        });
-        let three = enqueue(2);
-        waiter.join().unwrap();
-        pool.wait(three).unwrap();
-        let mut driver = worker.unwrap().join().unwrap();
-        (0..4).for_each(|_| _ = driver.step(8));
-        assert_eq!(places.each_ref().map(Watched::get), [1, 1, 1]);
-        drop(driver);
-    });
-}
-
 #[test]
 fn a_waiter_is_woken_by_the_end_of_a_request() {
     model(2, || {

@@ -87,8 +87,8 @@ impl World {
             nodes.push(holder.insert(nodes[parent], None, |_| ()).unwrap());
         }
         let changes = rights.changes.take().unwrap_or_default();
-        for home in changes.splits {
-            world.holder(&registration, &mut rights).split(home);
+        for cluster in changes.splits {
+            world.holder(&registration, &mut rights).split(cluster);
         }
         let claim = ClaimPtr(NonNull::from(&registration));
         world.table.leave(world.site(0), claim, &mut rights, &mut Ready::default());
@@ -162,26 +162,50 @@ impl World {
         self.resume(site, &mut ready);
     }
 
-    /// Names the targets of a claim with what is below by links. Waits for all if that is not to be
-    /// had at once.
+    /// Claims one target with what is below it by links, as a task without a plan does.
+    fn claim_only(&self, worker: usize, target: Target, body: Body) {
+        let claim = new_claim(Some(body));
+        // SAFETY: this thread owns the new claim.
+        unsafe { (*claim.0.cast::<Claimant>().as_ptr()).plan = [target].into() };
+        let (site, mut ready, mut refused) = (self.site(worker), Ready::default(), Default::default());
+        // SAFETY: as above.
+        let held = unsafe { (claim, rights_of(claim)) };
+        if self.table.add_only(site, held, &target, &mut ready, &mut refused) {
+            self.settle(site, claim, &refused, &mut ready);
+        } else {
+            self.run_plan(site, claim, &mut ready);
+        }
+        self.resume(site, &mut ready);
+    }
+
+    /// Names the targets of a claim with what is below by links.
     fn run_plan(&self, site: Site, claim: ClaimPtr, ready: &mut Ready) {
+        let mut refused = Default::default();
         // SAFETY: the caller owns the claim, and gives it up.
         unsafe {
-            let (held, mut refused) = ((claim, rights_of(claim)), Default::default());
+            let held = (claim, rights_of(claim));
             let mut probe =
                 PlanProbe::new(&self.table, site, held, &mut *ready, &mut refused, OnPoison::Fail);
             let targets = &(*claim.0.cast::<Claimant>().as_ptr()).plan;
             targets.iter().for_each(|&target| _ = probe.add(target));
-            if !refused.is_empty() {
-                self.table.leave(site, claim, rights_of(claim), ready);
-                rights_of(claim).targets.extend_from_slice(&refused);
-                if !self.table.enqueue(site, claim, ready) {
-                    return;
-                }
-                return self.run_plan(site, claim, ready);
-            }
         }
-        self.finish(site, claim, ready);
+        self.settle(site, claim, &refused, ready);
+    }
+
+    /// Goes on after the targets of a claim were named. Waits for all if some were refused.
+    fn settle(&self, site: Site, claim: ClaimPtr, refused: &[Target], ready: &mut Ready) {
+        if refused.is_empty() {
+            return self.finish(site, claim, ready);
+        }
+        // SAFETY: the caller owns the claim, and gives it up.
+        let is_granted = unsafe {
+            self.table.leave(site, claim, rights_of(claim), ready);
+            rights_of(claim).targets.extend_from_slice(refused);
+            self.table.enqueue(site, claim, ready)
+        };
+        if is_granted {
+            self.run_plan(site, claim, ready);
+        }
     }
 
     /// Makes a claim to one target on worker 0, which is had at once.
@@ -346,7 +370,7 @@ fn an_attempt_that_is_undone_lets_a_waiter_go_on() {
     });
 }
 
-/// A node moves from one home to another while a task comes by the old way or the new.
+/// A node moves from one cluster to another while a task comes by the old way or the new.
 #[test]
 fn a_moved_node_is_found_by_both_ways() {
     model(2, || {
@@ -395,9 +419,9 @@ fn a_node_that_comes_back_displaces_a_claim_that_waits() {
     });
 }
 
-/// A home is split while a task comes to one of its nodes.
+/// A cluster is split while a task comes to one of its nodes.
 #[test]
-fn a_split_home_is_found_by_both_ways() {
+fn a_split_cluster_is_found_by_both_ways() {
     model(2, || {
         let (world, nodes) = World::new(&[0, 1]);
         let (top, leaf) = (nodes[1], nodes[2]);
@@ -415,7 +439,7 @@ fn a_split_home_is_found_by_both_ways() {
 
 /// A node that is a gate is removed while a task comes to it.
 #[test]
-fn a_removed_gate_is_never_taken_for_a_home() {
+fn a_removed_gate_is_never_taken_for_a_cluster() {
     model(2, || {
         let (world, nodes) = World::new(&[0, 1, 1]);
         let (root, gate) = (nodes[0], nodes[1]);
@@ -441,7 +465,19 @@ fn a_removed_gate_is_never_taken_for_a_home() {
 /// old parent: both have the node below them.
 #[test]
 fn sub_trees_that_share_a_node_exclude_each_other() {
-    model(2, || {
+    beside_a_new_link(|world, parent, body| world.claim_linked(1, &[parent], body));
+}
+
+/// The same with a task that has no plan. It looks for links only if the tree has some: the one
+/// that is made meanwhile is the first.
+#[test]
+fn the_first_link_of_a_tree_is_seen_by_a_claim_beside_it() {
+    beside_a_new_link(|world, parent, body| world.claim_only(1, parent, body));
+}
+
+/// Makes a link beside a claim of the new parent with all below.
+fn beside_a_new_link(claim: fn(&World, Target, Body)) {
+    model(2, move || {
         let (world, nodes) = World::new(&[0, 1, 0]);
         let (root, node, parent) = (nodes[0], nodes[2], nodes[3]);
         let other = spawn(&world, move |world| {
@@ -453,7 +489,7 @@ fn sub_trees_that_share_a_node_exclude_each_other() {
                     world.cell(2).add(1);
                 }
             });
-            world.claim_linked(1, &[write(parent)], body);
+            claim(world, write(parent), body);
         });
         let body: Body = Box::new(move |world, holder| {
             world.cell(2).add(1);

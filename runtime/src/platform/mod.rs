@@ -16,6 +16,7 @@
 //! | `runtime_wait` | waits of workers for another runtime |
 //! | `simulation` | the deterministic platform, with or without virtual time |
 //! | `threads` | the platform on threads of the operating system |
+//! | `thread_number` | numbers that tell threads apart |
 //! | `topology` | cores and nodes as the runtime counts them |
 //! | `unpark` | the waker of a thread outside the runtime |
 //! | `virtual_time` | the trait of platforms whose clock is computed |
@@ -34,6 +35,7 @@ mod runtime_wait;
 mod simulation;
 #[cfg(feature = "std")]
 mod spare_threads;
+mod thread_number;
 #[cfg(feature = "std")]
 mod threads;
 mod topology;
@@ -48,10 +50,12 @@ pub use error::PlatformError;
 pub use interface::{Platform, WouldBlock};
 pub use placement::{Misplaced, Placement, Site};
 pub use runtime_wait::RuntimeWait;
+pub(crate) use simulation::StepCounts;
 pub use simulation::{ClockJumps, Clocks, CoreTime, Costs, Simulation};
 #[cfg(feature = "std")]
 pub use simulation::{Network, NetworkFaults, SimulatedListener, SimulatedStream};
-pub(crate) use simulation::{StepCounts, this_thread};
+pub use thread_number::set_thread_number;
+pub(crate) use thread_number::this_thread;
 #[cfg(feature = "std")]
 pub use threads::Threads;
 pub use topology::{CoreInfo, CpuTopology};

@@ -74,6 +74,8 @@ impl Context {
     /// - the platform has no [spare threads](crate::platform::Platform::stand_in): a
     ///   [`Simulation`](crate::platform::Simulation), or [`Threads`](crate::platform::Threads)
     ///   where 256 of them already stand in for this worker, or the system refuses one;
+    /// - the task runs inside the spawn of another one, as tasks do under
+    ///   [`QueuePolicy::XQueue`](crate::QueuePolicy::XQueue) where every queue is full;
     /// - the context is that of a [bundle](crate::bundle::Bundle), whose other walks wait for it.
     ///
     /// # Panics
@@ -103,7 +105,6 @@ impl Context {
 struct SuspendedTask {
     current: Meta,
     nested: u8,
-    enclosing: Meta,
     group: Option<NonNull<GroupState>>,
     observed: Option<Outer>,
     arrived: Option<usize>,
@@ -128,8 +129,8 @@ struct Loan {
 impl Worker {
     /// Returns true if other tasks may run here while the current one is suspended.
     fn may_be_lent(&self) -> bool {
-        let is_confined = self.is_inside_another() && self.enclosing.is_confined();
-        !is_confined && !self.current.is_confined() && !self.shared.platform.is_simulated()
+        let is_inside_another = self.nested & !Self::IN_JOIN != 0;
+        !is_inside_another && !self.current.is_confined() && !self.shared.platform.is_simulated()
     }
 
     /// Lets a thread that waits for this worker, or for this run queue, go on. For a task that
@@ -178,7 +179,6 @@ impl Worker {
         let marked = self.mark_entered();
         SuspendedTask {
             current: self.current,
-            enclosing: self.enclosing,
             nested: core::mem::take(&mut self.nested),
             group: self.groups.set_current(None),
             observed: self.trace.suspend(self.epoch.ledger(), self.queue.bursts, true),
@@ -190,7 +190,7 @@ impl Worker {
 
     /// Goes on with a task. This worker is the one that it was suspended on.
     fn resume_task(&mut self, task: SuspendedTask) {
-        let SuspendedTask { current, nested, enclosing, group, observed, arrived, marked, post } = task;
+        let SuspendedTask { current, nested, group, observed, arrived, marked, post } = task;
         if let Some(posts) = &self.shared.posts {
             posts.put_back(self.index, post);
         }
@@ -198,36 +198,31 @@ impl Worker {
         self.epoch.announce(&self.shared.epochs);
         self.trace.resume(observed, self.epoch.ledger());
         self.groups.set_current(group);
-        (self.current, self.nested, self.enclosing) = (current, nested, enclosing);
+        (self.current, self.nested) = (current, nested);
         (self.entered, self.marked) = (marked, marked);
         // The burst that runs the task knows of fewer tasks now than it had counted.
         self.queue.arrived = arrived;
         self.queue.disturb();
     }
 
-    /// Marks the sequenced object that the current task, or the outermost one around it, is inside
-    /// as held, if it is not. Other tasks of that object are deferred from now on, until
-    /// [`calm`](Self::calm).
+    /// Marks the sequenced object that the current task is inside as held, if it is not. Other
+    /// tasks of that object are deferred from now on, until [`calm`](Self::calm).
     fn mark_entered(&mut self) -> Option<Reference> {
-        let is_nested = self.is_inside_another() && !planted!("enclosing-object-unmarked");
-        // Tasks that run inside others are inside no object of their own.
-        let entrant = if is_nested { self.enclosing } else { self.current };
         let marked = self.marked.take();
-        if marked.is_some() || !entrant.is_in_sequenced() || planted!("blocked-object-unmarked") {
+        if marked.is_some() || !self.current.is_in_sequenced() || planted!("blocked-object-unmarked") {
             return marked;
         }
         let object = self.entered?;
         // The mark outlasts the task, and so must the object.
-        self.started(entrant.epoch());
+        self.started(self.current.epoch());
         // SAFETY: the current task is inside the object, so that it is alive, and this worker is
         // its home. No task holds it: the current one would be marked as granted.
         unsafe { object.header() }.hold();
         Some(object)
     }
 
-    /// Ends the disturbance of a burst by a task that has blocked in place, or around one that has.
-    /// The task is over, and `current` is still its word. An object that it was inside goes to the
-    /// next task.
+    /// Ends the disturbance of a burst by a task that has blocked in place. The task is over, and
+    /// `current` is still its word. An object that it was inside goes to the next task.
     #[cold]
     pub(super) fn calm(&mut self) {
         self.queue.end_disturbance();

@@ -15,12 +15,6 @@ impl Worker {
     /// Bit of `Worker::nested` for a task that may be inside a join: no task runs inside it.
     pub(crate) const IN_JOIN: u8 = 1 << 7;
 
-    /// Returns true if the current task runs inside another one.
-    #[inline(always)]
-    pub(super) fn is_inside_another(&self) -> bool {
-        self.nested & !Self::IN_JOIN != 0
-    }
-
     /// Returns true if an unannotated task is to run inline, as the queue whose turn it is has no
     /// room. Never where runs are checked: such a task needs a descriptor that says what it is.
     #[inline(always)]
@@ -65,23 +59,14 @@ impl Worker {
         // A message may run many tasks.
         self.check_signals();
         self.trace.queued(1);
-        let message = self.current;
-        // The message is in the midst of a change of its own.
-        self.current.confine();
         // SAFETY: the task belongs to this worker, by the contract of this function.
         self.within(|worker| unsafe { worker.run_unbound(task) });
-        self.current = message;
     }
 
     /// Runs a task inside the current one.
     #[inline(always)]
     pub(crate) fn within(&mut self, run: impl FnOnce(&mut Self)) {
         let (meta, nested) = (self.current, self.nested);
-        if !self.is_inside_another() {
-            self.enclosing = meta;
-        } else if meta.is_confined() {
-            self.enclosing.confine();
-        }
         let group = self.groups.set_current(None);
         self.nested += 1;
         let outcome = catch(|| run(self));

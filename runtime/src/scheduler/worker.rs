@@ -46,17 +46,13 @@ pub struct Worker {
     pub(crate) free_word: FreeWord,
     /// Annotations of the task that runs, which its follow-ups inherit.
     pub(crate) current: Meta,
-    /// The sequenced object that the current task is inside, if `current` says that it is in one;
-    /// or that the outermost one is inside, if `enclosing` says so.
+    /// The sequenced object that the current task is inside, if `current` says that it is in one.
     pub(super) entered: Option<Reference>,
     /// The sequenced object that the current task is inside, and that is marked as held since the
     /// task has blocked in place.
     pub(super) marked: Option<Reference>,
     /// Number of tasks that run inside each other, or [`Worker::IN_JOIN`].
     pub(crate) nested: u8,
-    /// Of tasks that run inside each other: the word of the outermost one, confined if one of those
-    /// around the innermost is.
-    pub(super) enclosing: Meta,
     /// Cleanup that the guard of a panicked task has left to the worker.
     pub(crate) aftermath: Option<Aftermath>,
     /// No thread drives it, and `RuntimeState::awake` does not count it.
@@ -96,7 +92,6 @@ impl Worker {
             entered: None,
             marked: None,
             nested: 0,
-            enclosing: Meta::new(0, Priority::Normal, 0),
             aftermath: None,
             is_aside: false,
             shared,

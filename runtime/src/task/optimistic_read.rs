@@ -264,29 +264,34 @@ unsafe fn run_entering<V: OptimisticBody, K: Sink<V::Result>>(mut task: NonNull<
         let target = (*walk).target;
         let header = target.header();
         let grant_token = task.as_ref().meta.has_grant_token();
-        if let Some(error) = header.failure(cx.free_word).filter(|_| !grant_token) {
-            return finish::<V, K>(task, Err(error), cx);
-        }
-        let entered = match enter_to_read(task, target, cx, |counters| &counters.versioned_retries) {
-            ReadEntry::Entered(entered) => entered,
-            ReadEntry::Gone => return,
-            ReadEntry::Refused(error) => return finish::<V, K>(task, Err(error), cx),
+        let entered = match header.failure(cx.free_word).filter(|_| !grant_token) {
+            Some(error) => ReadEntry::Refused(error),
+            None => enter_to_read(task, target, cx, |counters| &counters.versioned_retries),
         };
-        let value = value_of::<Versioned<V::Target>>(target);
-        let step = catch(|| (*walk).visit.read(target, &value.0))
-            .map_err(|payload| panic_in_read::<V, K>(task, payload));
-        let meta = &mut task.as_mut().meta;
-        entered.leave(target, *meta, cx);
-        meta.drop_grant_token();
-        match step {
+        let step = match entered {
+            ReadEntry::Gone => return,
+            ReadEntry::Refused(error) => Err(error),
+            ReadEntry::Entered(entered) => {
+                let value = value_of::<Versioned<V::Target>>(target);
+                let step = catch(|| (*walk).visit.read(target, &value.0))
+                    .map_err(|payload| panic_in_read::<V, K>(task, payload));
+                let meta = &mut task.as_mut().meta;
+                entered.leave(target, *meta, cx);
+                meta.drop_grant_token();
+                step
+            }
+        };
+        // The only call of `finish`, which is copied to where it is called.
+        let output = match step {
             Ok(Step::Go(next, part)) => {
                 (*walk).target = next.reference();
-                continue_at::<V>(task, next.reference(), part, cx);
+                return continue_at::<V>(task, next.reference(), part, cx);
             }
-            Ok(Step::End(output)) => finish::<V, K>(task, Ok(output), cx),
+            Ok(Step::End(output)) => Ok(output),
             // No writer was active, so the walk cannot recover.
-            Ok(Step::Again) => finish::<V, K>(task, Err(JoinError::Abandoned), cx),
-            Err(error) => finish::<V, K>(task, Err(error), cx),
-        }
+            Ok(Step::Again) => Err(JoinError::Abandoned),
+            Err(error) => Err(error),
+        };
+        finish::<V, K>(task, output, cx);
     }
 }

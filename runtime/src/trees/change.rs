@@ -1,17 +1,19 @@
 //! Changes of the tree by a task that holds what it changes.
 //!
-//! A change publishes new places of nodes: their homes, and the gates above. Other claims that come
-//! by a new place must find the claim of the task there. So the task enters each new place *before*
-//! it publishes it, and leaves it at its end as all others.
+//! A change publishes new places of nodes: their clusters, and the gates above. Other claims that
+//! come by a new place must find the claim of the task there. So the task enters each new place
+//! *before* it publishes it, and leaves it at its end as all others.
 
 use super::covers::Covered;
 use super::error::TreeError;
+use super::link_data::LinkValue;
 use super::mode::{Mode, Modes};
 use super::node::{IS_DUE, NONE, Node, NodeSlot};
-use super::queue::{ClaimPtr, GateEntry, HomeEntry};
+use super::queue::{ClaimPtr, ClusterEntry, GateEntry};
 use super::rights::{Exact, Rights, Target};
-use super::table::{MOST_IN_HOME, TreeTable};
+use super::table::{MOST_IN_CLUSTER, TreeTable};
 use crate::sync::{Acquire, Relaxed, Release};
+use crate::task::drop_quietly;
 use alloc::vec::Vec;
 
 /// The claim of a task that runs.
@@ -22,8 +24,8 @@ pub(crate) struct Holder<'h> {
     /// Marks the nodes that the task has written.
     pub stamp: u64,
     /// The node that was inserted last. The claim covers it, and all below.
-    last: Option<Node>,
-    covered_before: Covered,
+    pub last: Option<Node>,
+    pub covered_before: Covered,
 }
 
 impl<'h> Holder<'h> {
@@ -44,15 +46,6 @@ impl<'h> Holder<'h> {
             || self.rights.targets.first_allows(node, write)
             || self.covers(node, slot, write);
         if is_covered { Ok(slot) } else { Err(TreeError::NotClaimed(node)) }
-    }
-
-    /// Returns true if a claim covers a node that is here.
-    #[inline(never)]
-    fn covers(&self, node: Node, slot: &NodeSlot, write: bool) -> bool {
-        self.table.is_below_covered(slot, write, &self.covered_before)
-            || self.rights.names(node, write)
-            || self.last == Some(node)
-            || self.table.covers_noting(self.rights, slot, write, &self.covered_before)
     }
 
     /// Returns the slot of a node that the claim covers to write it, which counts as written.
@@ -96,7 +89,7 @@ impl<'h> Holder<'h> {
         let (index, slot) = self.table.new_node();
         // Relaxed, here and below: published by the generation.
         let node = Node { index, generation: slot.generation.load(Relaxed) + 1 };
-        // Release, here and for the home, pairs with the Acquire of `path`, `is_under` and
+        // Release, here and for the cluster, pairs with the Acquire of `path`, `is_under` and
         // `covers_from_above`: a claim that has come by the node that was here before, and reads
         // the new place, sees that its node has gone.
         slot.parent.store(parent.index, Release);
@@ -104,16 +97,17 @@ impl<'h> Holder<'h> {
         slot.is_poisoned.store(false, Relaxed);
         slot.has_relatives.store(false, Relaxed);
         slot.writer.store(self.stamp, Relaxed);
-        let home = self.join_home(node, above, 1);
-        slot.home.store(home, Release);
+        let cluster = self.join_cluster(node, above, 1);
+        slot.cluster.store(cluster, Release);
         if self.last != Some(parent) && !self.table.covers_all(self.rights, parent.index, true) {
-            self.enter_home(home, node);
+            self.enter_cluster(cluster, node);
             self.rights.targets.push(Target { node, alone: false, write: true });
         }
         fill(index);
         // Release pairs with the Acquire of `find`.
         slot.generation.store(node.generation, Release);
         siblings.insert(at, node);
+        self.open_link_place(parent.index, at);
         self.last = Some(node);
         Ok(node)
     }
@@ -132,11 +126,11 @@ impl<'h> Holder<'h> {
         if self.table.has_links() {
             self.check_removal(node, &nodes)?;
         }
-        if !planted!("tree-covered-home-outlives-it") {
-            // Another task may insert a node whose home has the number of a removed one.
+        if !planted!("tree-covered-cluster-outlives-it") {
+            // Another task may insert a node whose cluster has the number of a removed one.
             self.covered_before = Covered::default();
         }
-        self.take_out(node, parent);
+        drop_quietly(self.take_out(node, parent));
         self.leave_place(node, slot);
         if self.table.has_links() {
             self.move_links(slot, Some(parent), None);
@@ -146,18 +140,20 @@ impl<'h> Holder<'h> {
         for &index in &nodes {
             let slot = self.table.slot(index);
             let gate = slot.gate.load(Relaxed);
-            if planted!("tree-removed-gate-is-a-home") {
+            if planted!("tree-removed-gate-is-a-cluster") {
                 slot.gate.store(NONE, Relaxed);
             }
             // Release pairs with the Acquire of `find`: a claim that registers sees that the node
             // has gone. Its place stays as it was until `insert` uses the slot again. Otherwise a
-            // claim could take a gate for a home where this one has no entry, and find that valid.
+            // claim could take a gate for a cluster where this one has no entry, and find that
+            // valid.
             slot.generation.store(slot.generation.load(Relaxed) + 1, Release);
             if gate != NONE {
                 self.rights.changes().freed_gates.push(gate);
             }
             // SAFETY: as above, to write.
             unsafe { slot.children_mut() }.clear();
+            self.clear_link_values(index);
         }
         let table = self.table;
         self.rights.targets.retain(|target| table.find(target.node).is_some());
@@ -169,8 +165,8 @@ impl<'h> Holder<'h> {
     /// # Errors
     ///
     /// If the node is the root or the new parent is below it, perhaps by links; if the claim does
-    /// not cover the sub-tree and both parents to write, or the home of the new parent where that
-    /// has to become a gate; or if the index is behind all children.
+    /// not cover the sub-tree and both parents to write, or the cluster of the new parent where
+    /// that has to become a gate; or if the index is behind all children.
     pub fn relocate(&mut self, node: Node, to: Node, at: Option<usize>) -> Result<(), TreeError> {
         let (slot, from) = self.movable(node)?;
         let above = self.written(to)?;
@@ -182,11 +178,12 @@ impl<'h> Holder<'h> {
         if at > count {
             return Err(TreeError::NoSuchPlace(to, at));
         }
-        self.take_out(node, from);
+        let value = self.take_out(node, from);
         self.transfer(node, from, to);
         // SAFETY: the claim covers the new parent to write it, and nothing is borrowed of it.
         unsafe { above.children_mut() }.insert(at, node);
-        Ok(())
+        self.open_link_place(to.index, at);
+        value.map_or(Ok(()), |value| self.set_link_value(to, at, value))
     }
 
     /// Checks that the claim covers what becomes gates if a node comes below this parent.
@@ -195,11 +192,11 @@ impl<'h> Holder<'h> {
         if slot.gate.load(Relaxed) == NONE || parent.gate.load(Relaxed) != NONE {
             return Ok(());
         }
-        let home = parent.home.load(Relaxed);
-        if self.table.covers_all(self.rights, home, true) {
+        let cluster = parent.cluster.load(Relaxed);
+        if self.table.covers_all(self.rights, cluster, true) {
             Ok(())
         } else {
-            Err(TreeError::NotClaimed(self.table.slot(home).node(home)))
+            Err(TreeError::NotClaimed(self.table.slot(cluster).node(cluster)))
         }
     }
 
@@ -210,7 +207,7 @@ impl<'h> Holder<'h> {
         self.move_links(slot, Some(from), Some(to));
         // Relaxed: the claim pins the place of the node.
         match slot.gate.load(Relaxed) {
-            NONE => self.move_in_home(node, slot, above, to),
+            NONE => self.move_in_cluster(node, slot, above, to),
             gate => self.move_gate(gate, slot, above, to),
         }
         if !self.table.covers_all(self.rights, node.index, true) {
@@ -240,17 +237,19 @@ impl<'h> Holder<'h> {
         Ok((slot, parent))
     }
 
-    /// Takes a node out of a list of children, once.
-    pub fn take_out(&self, node: Node, parent: Node) {
+    /// Takes a node out of a list of children, once. Returns the data of the link.
+    #[must_use = "the destructor of the data may panic"]
+    pub fn take_out(&self, node: Node, parent: Node) -> Option<LinkValue> {
         // SAFETY: the claim covers the parent to write it, and nothing is borrowed of it.
         let siblings = unsafe { self.table.slot(parent.index).children_mut() };
         let at = siblings.iter().rposition(|child| *child == node);
         let at = at.expect("a node is a child of its parent");
         siblings.remove(at);
+        self.close_link_place(parent.index, at)
     }
 
-    /// Counts nodes in the home that a node below this parent has. Returns the home.
-    fn join_home(&mut self, node: Node, parent: &NodeSlot, count: u32) -> u32 {
+    /// Counts nodes in the cluster that a node below this parent has. Returns the cluster.
+    fn join_cluster(&mut self, node: Node, parent: &NodeSlot, count: u32) -> u32 {
         let table = self.table;
         // Relaxed, here and below: the claim pins the place of the parent.
         let gate = parent.gate.load(Relaxed);
@@ -262,18 +261,18 @@ impl<'h> Holder<'h> {
             table.gate(gate).load.fetch_add(count, Relaxed);
             return node.index;
         }
-        let home = parent.home.load(Relaxed);
-        let top = table.slot(home);
+        let cluster = parent.cluster.load(Relaxed);
+        let top = table.slot(cluster);
         let size = top.size.fetch_add(count, Relaxed) + count;
         table.gate(top.above.load(Relaxed)).load.fetch_add(count, Relaxed);
         // One task asks for a split, and not all that insert until it comes.
-        if size & IS_DUE == 0 && size > MOST_IN_HOME && top.size.fetch_or(IS_DUE, Relaxed) & IS_DUE == 0 {
-            self.rights.changes().splits.push(top.node(home));
+        if size & IS_DUE == 0 && size > MOST_IN_CLUSTER && top.size.fetch_or(IS_DUE, Relaxed) & IS_DUE == 0 {
+            self.rights.changes().splits.push(top.node(cluster));
         }
-        home
+        cluster
     }
 
-    /// Takes a node and all below it out of the counts of its home, or of the gate above.
+    /// Takes a node and all below it out of the counts of its cluster, or of the gate above.
     fn leave_place(&mut self, node: Node, slot: &NodeSlot) {
         let table = self.table;
         // Relaxed, here and below: the claim pins the place of the node.
@@ -285,11 +284,11 @@ impl<'h> Holder<'h> {
             }
             return self.note_small(above);
         }
-        let home = slot.home.load(Relaxed);
-        let top = table.slot(home);
+        let cluster = slot.cluster.load(Relaxed);
+        let top = table.slot(cluster);
         // SAFETY: the claim covers the whole sub-tree.
         let count = unsafe { table.list(node.index) }.len() as u32;
-        if home != node.index {
+        if cluster != node.index {
             top.size.fetch_sub(count, Relaxed);
         }
         let above = top.above.load(Relaxed);
@@ -302,7 +301,7 @@ impl<'h> Holder<'h> {
         let gate = self.table.gate(number);
         // Relaxed, here and below: hints, which the merge checks. (The bit of a gate that will be
         // merged makes its number large.)
-        let is_small = gate.load.load(Relaxed) < MOST_IN_HOME / 4 && gate.gates.load(Relaxed) == 0;
+        let is_small = gate.load.load(Relaxed) < MOST_IN_CLUSTER / 4 && gate.gates.load(Relaxed) == 0;
         let index = gate.node.load(Relaxed);
         if is_small && index != TreeTable::ROOT.index && gate.load.fetch_or(IS_DUE, Relaxed) & IS_DUE == 0 {
             let small = self.table.slot(index).node(index);
@@ -319,23 +318,23 @@ impl<'h> Holder<'h> {
     }
 
     /// Moves a sub-tree without gates.
-    fn move_in_home(&mut self, node: Node, slot: &NodeSlot, parent: &NodeSlot, to: Node) {
+    fn move_in_cluster(&mut self, node: Node, slot: &NodeSlot, parent: &NodeSlot, to: Node) {
         let table = self.table;
         // SAFETY: the claim covers the whole sub-tree.
         let nodes = unsafe { table.list(node.index) };
-        let old = slot.home.load(Relaxed);
-        let new = if parent.gate.load(Relaxed) == NONE { parent.home.load(Relaxed) } else { node.index };
+        let old = slot.cluster.load(Relaxed);
+        let new = if parent.gate.load(Relaxed) == NONE { parent.cluster.load(Relaxed) } else { node.index };
         if !planted!("tree-published-before-entered") {
-            // Its own entry in the old home as well: there claims look for one above their node.
-            self.enter_home(old, node);
-            self.enter_home(new, node);
+            // Its own entry in the old cluster as well: there claims look for one above their node.
+            self.enter_cluster(old, node);
+            self.enter_cluster(new, node);
         }
         // Release, here and below, pairs with the Acquire of `path` and `is_under`: a claim that
         // comes by the new place finds the entries.
         slot.parent.store(to.index, Release);
-        let home = self.join_home(node, parent, nodes.len() as u32);
+        let cluster = self.join_cluster(node, parent, nodes.len() as u32);
         for (index, _) in nodes {
-            table.slot(index).home.store(home, Release);
+            table.slot(index).cluster.store(cluster, Release);
         }
     }
 
@@ -353,14 +352,14 @@ impl<'h> Holder<'h> {
         record.above.store(above, Release);
     }
 
-    /// Enters a home with a node and all below it. Other claims with entries there that clash have
-    /// come by a place that the node had once, and are displaced.
-    pub fn enter_home(&mut self, home: u32, node: Node) {
-        let exact = Exact { home, target: Target { node, alone: false, write: true } };
-        let entry = HomeEntry { claim: self.claim, exact };
+    /// Enters a cluster with a node and all below it. Other claims with entries there that clash
+    /// have come by a place that the node had once, and are displaced.
+    pub fn enter_cluster(&mut self, cluster: u32, node: Node) {
+        let exact = Exact { cluster, target: Target { node, alone: false, write: true } };
+        let entry = ClusterEntry { claim: self.claim, exact };
         let (table, claim) = (self.table, self.claim);
-        table.stripe(home).lock().hold_displacing(entry, |other| {
-            if other.claim != claim && other.exact.home == home && table.clash(&other.exact, &exact) {
+        table.stripe(cluster).lock().hold_displacing(entry, |other| {
+            if other.claim != claim && other.exact.cluster == cluster && table.clash(&other.exact, &exact) {
                 // SAFETY: the registration lives as long as it has an entry, and the stripe is
                 // locked.
                 let registration = unsafe { other.claim.0.as_ref() };
@@ -384,9 +383,9 @@ impl<'h> Holder<'h> {
         self.rights.explicit.push((gate, Mode::Write));
     }
 
-    /// Returns the gate above a node's home.
-    pub fn gate_above(&self, home: u32) -> u32 {
+    /// Returns the gate above a node's cluster.
+    pub fn gate_above(&self, cluster: u32) -> u32 {
         // Acquire pairs with the Release of the change that published it.
-        self.table.slot(home).above.load(Acquire)
+        self.table.slot(cluster).above.load(Acquire)
     }
 }

@@ -1,7 +1,7 @@
 //! What is below a node by links: a claim of the node with all below covers that as well.
 
+use super::key_map::NodeMap;
 use super::node::Node;
-use super::node_map::NodeMap;
 use super::probe::PlanProbe;
 use super::rights::Target;
 use super::table::TreeTable;

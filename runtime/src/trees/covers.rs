@@ -1,5 +1,6 @@
 //! What a claim covers: its targets, and what is below those that are not alone.
 
+use super::change::Holder;
 use super::node::{NONE, Node, NodeSlot};
 use super::rights::Rights;
 use super::table::TreeTable;
@@ -7,31 +8,35 @@ use crate::sync::Acquire;
 use core::cell::Cell;
 
 /// Where the claim of a running task was last found to cover all nodes: to read them, and to write
-/// them. Most nodes that a task asks for are in the home of the one before, or below the same gate.
+/// them. Most nodes that a task asks for are in the cluster of the one before, or below the same
+/// gate.
 pub(crate) struct Covered {
-    homes: [Cell<u32>; 2],
+    clusters: [Cell<u32>; 2],
     /// Gates whose nodes are targets with all below.
     gates: [Cell<u32>; 2],
+    /// The last gates that were found to be these, or below them.
+    nearest: [Cell<u32>; 2],
 }
 
 impl Default for Covered {
     #[inline(always)]
     fn default() -> Self {
         let none = || [const { Cell::new(NONE) }; 2];
-        Self { homes: none(), gates: none() }
+        Self { clusters: none(), gates: none(), nearest: none() }
     }
 }
 
 impl Covered {
-    /// Returns true if a node that exists is in the home.
+    /// Returns true if a node that exists is in the cluster.
     ///
-    /// Another task may move a node elsewhere meanwhile. But no node comes into this home, or
+    /// Another task may move a node elsewhere meanwhile. But no node comes into this cluster, or
     /// leaves it, unless by the task that asks: others would need to write there. Where that task
-    /// moves the home, or makes gates there, it still covers all nodes.
+    /// moves the cluster, or makes gates there, it still covers all nodes.
     #[inline(always)]
     pub fn contain(&self, slot: &NodeSlot, write: bool) -> bool {
-        // Acquire pairs with the Release of a merge: what was a gate has the new home then.
-        slot.gate.load(Acquire) == NONE && slot.home.load(Acquire) == self.homes[usize::from(write)].get()
+        // Acquire pairs with the Release of a merge: what was a gate has the new cluster then.
+        slot.gate.load(Acquire) == NONE
+            && slot.cluster.load(Acquire) == self.clusters[usize::from(write)].get()
     }
 }
 
@@ -59,39 +64,45 @@ impl TreeTable {
     pub fn covers_noting(&self, rights: &Rights, slot: &NodeSlot, write: bool, covered: &Covered) -> bool {
         let Some(target) = self.covering(rights, slot, write) else { return false };
         // Acquire, here and below: as in `contain`.
-        let (home, gate) = (slot.home.load(Acquire), target.gate.load(Acquire));
+        let (cluster, gate) = (slot.cluster.load(Acquire), target.gate.load(Acquire));
         if gate != NONE {
             let is_wrong = planted!("tree-gate-above-covers");
             let gate = if is_wrong { self.gate(gate).above.load(Acquire) } else { gate };
             covered.gates[usize::from(write)].set(gate);
+            covered.nearest[usize::from(write)].set(gate);
         }
-        let is_home_covered = gate != NONE || core::ptr::eq(target, self.slot(home));
-        if is_home_covered && slot.gate.load(Acquire) == NONE {
-            covered.homes[usize::from(write)].set(home);
+        let is_cluster_covered = gate != NONE || core::ptr::eq(target, self.slot(cluster));
+        if is_cluster_covered && slot.gate.load(Acquire) == NONE {
+            covered.clusters[usize::from(write)].set(cluster);
         }
         true
     }
 
     /// Returns true if a node, which exists, is the node of a gate that was found covered, or below
-    /// it. Notes the home.
+    /// it. Notes the cluster, and the first gate on the way.
     ///
     /// No other task brings a node there, or takes one away, as that would take writing there: what
-    /// was read of the way holds, as in [`contain`](Covered::contain).
+    /// was read of the way holds, as in [`contain`](Covered::contain). So the way ends at a gate
+    /// that was noted before.
+    #[inline(always)]
     pub fn is_below_covered(&self, slot: &NodeSlot, write: bool, covered: &Covered) -> bool {
-        let covered_gate = covered.gates[usize::from(write)].get();
+        let [covered_gate, nearest] =
+            [&covered.gates, &covered.nearest].map(|gates| gates[usize::from(write)].get());
         if covered_gate == NONE {
             return false;
         }
         // Acquire, here and below, pairs with the Release of the change that published the place.
-        let (gate, home) = (slot.gate.load(Acquire), slot.home.load(Acquire));
-        let top = if gate == NONE { self.nodes.get(home) } else { None };
-        let mut next = top.map_or(gate, |top| top.above.load(Acquire));
-        while next != covered_gate {
+        let (gate, cluster) = (slot.gate.load(Acquire), slot.cluster.load(Acquire));
+        let top = if gate == NONE { self.nodes.get(cluster) } else { None };
+        let first = top.map_or(gate, |top| top.above.load(Acquire));
+        let mut next = first;
+        while next != nearest && next != covered_gate {
             let Some(gate) = self.gates.get(next) else { return false };
             next = gate.above.load(Acquire);
         }
+        covered.nearest[usize::from(write)].set(first);
         if gate == NONE {
-            covered.homes[usize::from(write)].set(home);
+            covered.clusters[usize::from(write)].set(cluster);
         }
         true
     }
@@ -127,13 +138,30 @@ impl TreeTable {
     }
 }
 
+impl Holder<'_> {
+    /// Returns true if a claim covers a node that is here.
+    #[inline(never)]
+    pub fn covers(&self, node: Node, slot: &NodeSlot, write: bool) -> bool {
+        self.table.is_below_covered(slot, write, &self.covered_before)
+            || self.covers_elsewhere(node, slot, write)
+    }
+
+    /// Returns true if a claim covers a node that is here, below no gate that was noted. Most nodes
+    /// are: so this is a function of its own, which saves registers.
+    #[inline(never)]
+    fn covers_elsewhere(&self, node: Node, slot: &NodeSlot, write: bool) -> bool {
+        self.rights.names(node, write)
+            || self.last == Some(node)
+            || self.table.covers_noting(self.rights, slot, write, &self.covered_before)
+    }
+}
+
 #[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
 mod tests {
-    use super::super::change::Holder;
     use super::super::error::TreeError;
     use super::super::queue::ClaimPtr;
     use super::super::rights::{Registration, Target};
-    use super::super::table::MOST_IN_HOME;
+    use super::super::table::MOST_IN_CLUSTER;
     use super::*;
     use core::ptr::NonNull;
 
@@ -146,24 +174,29 @@ mod tests {
         let mut holder = Holder::new(&table, claim, &mut all, 1);
         let mut insert = |parent| holder.insert(parent, None, |_| ()).unwrap();
         let (gate, beside) = (insert(TreeTable::ROOT), insert(TreeTable::ROOT));
-        let leaves = [(); MOST_IN_HOME as usize].map(|()| insert(gate));
-        let inner = insert(leaves[0]);
-        holder.split(gate);
-        assert_ne!(table.slot(gate.index).gate.load(Acquire), NONE);
+        let mut fill = |parent| [(); MOST_IN_CLUSTER as usize].map(|()| insert(parent));
+        let (leaves, others) = (fill(gate), fill(beside));
+        let (inner, innermost) = (leaves[0], fill(leaves[0]));
+        for node in [gate, beside] {
+            holder.split(node);
+        }
+        for node in [gate, beside, inner] {
+            assert_ne!(table.slot(node.index).gate.load(Acquire), NONE);
+        }
 
         part.targets.push(Target { node: gate, alone: false, write: false });
         let holder = Holder::new(&table, claim, &mut part, 2);
-        for node in leaves.into_iter().chain([inner, gate]) {
+        for node in leaves.into_iter().chain([gate]).chain(innermost) {
             assert!(holder.covered(node, false).is_ok());
             assert_eq!(holder.covered(node, true).err(), Some(TreeError::NotClaimed(node)));
         }
-        for node in [beside, TreeTable::ROOT] {
+        for node in others.into_iter().chain([beside, TreeTable::ROOT]) {
             assert_eq!(holder.covered(node, false).err(), Some(TreeError::NotClaimed(node)));
         }
     }
 
     #[test]
-    fn a_removed_home_covers_no_node_that_gets_its_number() {
+    fn a_removed_cluster_covers_no_node_that_gets_its_number() {
         let (table, registration) = (TreeTable::new(1), Registration::new(false));
         let claim = ClaimPtr(NonNull::from(&registration));
         let root = Target { node: TreeTable::ROOT, alone: true, write: true };
@@ -172,15 +205,15 @@ mod tests {
         others.targets.push(root);
         let mut holder = Holder::new(&table, claim, &mut own, 1);
         let mut other = Holder::new(&table, claim, &mut others, 2);
-        let home = holder.insert(root.node, None, |_| ()).unwrap();
-        let below = holder.insert(home, None, |_| ()).unwrap();
+        let cluster = holder.insert(root.node, None, |_| ()).unwrap();
+        let below = holder.insert(cluster, None, |_| ()).unwrap();
         let leaf = holder.insert(root.node, None, |_| ()).unwrap();
         assert!(holder.covered(below, true).is_ok());
-        let removed = holder.remove(home).unwrap();
+        let removed = holder.remove(cluster).unwrap();
         table.free_nodes(&removed[..1]);
         assert_eq!(holder.covered(below, true).err(), Some(TreeError::Missing(below)));
         let new = other.insert(root.node, None, |_| ()).unwrap();
-        assert_eq!(new.index, home.index);
+        assert_eq!(new.index, cluster.index);
         assert_eq!(holder.covered(new, true).err(), Some(TreeError::NotClaimed(new)));
         assert!(holder.covered(leaf, true).is_ok());
     }

@@ -10,7 +10,6 @@ use super::plan::Request;
 use super::poison::OnPoison;
 use super::probe::Targets;
 use super::queue::{ClaimPtr, Ready};
-use super::register::Added;
 use super::rights::{Changes, Target};
 use super::state::{ClaimHead, ClaimState};
 use super::table::TreeTable;
@@ -61,18 +60,10 @@ pub(super) unsafe fn enter<Q: Request>(
     let mut refused = Targets::default();
     // SAFETY: as above.
     let request = unsafe { this.request() };
-    let only = request.only().filter(|target| target.alone || !table.has_links());
-    let is_done = only.is_some_and(|target| {
-        // No view of a plan is made for one node.
+    let is_done = request.only().is_some_and(|target| {
         // SAFETY: as above; nothing else borrows the rights.
         let rights = unsafe { this.head.registration.rights() };
-        let added = table.try_add_first(site, claim, rights, target, &mut ready);
-        if added == Added::Blocked {
-            refused.push(*target);
-        }
-        // The first link of the tree may have been made below the node until it was held. What it
-        // leads to is added by the run.
-        added != Added::Granted || target.alone || !table.has_links()
+        table.add_only(site, (claim, rights), target, &mut ready, &mut refused)
     });
     let outcome = if is_done {
         Ok(())
@@ -167,7 +158,7 @@ unsafe fn go_on(ready: Ready, site: Site, cx: &mut Context) {
     origin.offer();
 }
 
-/// Spawns the tasks that split homes and merge gates after a change.
+/// Spawns the tasks that split clusters and merge gates after a change.
 #[cold]
 fn rearrange<D: Send + Sync + 'static>(tree: &TreeInner<D>, changes: Changes, cx: &mut Context) {
     let Changes { splits, merges, freed_gates } = changes;
@@ -287,7 +278,7 @@ impl<P: Origin> Dispatcher<'_, P> {
         unsafe {
             let this = state.as_ref();
             let rights = this.registration.rights();
-            // Acquire pairs with the Release of `enter_home`.
+            // Acquire pairs with the Release of `enter_cluster`.
             let is_current = this.table().is_current(rights) && !this.registration.is_displaced.load(Acquire);
             if !is_current && !planted!("tree-grant-unvalidated") {
                 this.table().leave(self.site, ClaimPtr(state.cast()), rights, &mut self.ready);

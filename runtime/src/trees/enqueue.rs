@@ -3,7 +3,7 @@
 use super::counts::Site;
 use super::gate::{Counted, GateSlot};
 use super::mode::{Mode, Modes};
-use super::queue::{ClaimPtr, GateEntry, GateQueue, HomeEntry, Ready, Stripe};
+use super::queue::{ClaimPtr, ClusterEntry, GateEntry, GateQueue, Ready, Stripe};
 use super::register::Place;
 use super::rights::{Exact, Rights};
 use super::table::TreeTable;
@@ -83,7 +83,7 @@ impl TreeTable {
         gates.sort_unstable();
         gates.dedup();
         let mut stripes: SmallVec<[usize; 8]> =
-            rights.exact.iter().map(|exact| self.stripe_number(exact.home)).collect();
+            rights.exact.iter().map(|exact| self.stripe_number(exact.cluster)).collect();
         stripes.sort_unstable();
         stripes.dedup();
         Locked {
@@ -104,16 +104,16 @@ impl TreeTable {
 
     /// Makes the entries of a claim. Returns true if all were granted. The claim is given away with
     /// the locks, which the caller does: here its rights are borrowed to the end.
-    fn enter_all(&self, site: Site, claim: ClaimPtr, rights: &Rights, locked: &mut Locked<'_>) -> bool {
+    fn enter_all(&self, site: Site, claim: ClaimPtr, rights: &mut Rights, locked: &mut Locked<'_>) -> bool {
         let mut pending = 0;
         for (gate, queue) in &mut locked.gates {
             pending += self.enter_gate(site, claim, rights, *gate, queue);
         }
         for &exact in rights.exact.iter() {
-            let number = self.stripe_number(exact.home);
+            let number = self.stripe_number(exact.cluster);
             let at = locked.stripes.binary_search_by_key(&number, |stripe| stripe.0);
             let stripe = &mut *locked.stripes[at.expect("the stripe is locked")].1;
-            let entry = HomeEntry { claim, exact };
+            let entry = ClusterEntry { claim, exact };
             if stripe.admits(&entry, |one, other, waits| self.meet(one, other, waits)) {
                 stripe.hold(entry);
             } else {
@@ -133,12 +133,12 @@ impl TreeTable {
         &self,
         site: Site,
         claim: ClaimPtr,
-        rights: &Rights,
+        rights: &mut Rights,
         gate: u32,
         queue: &mut GateQueue,
     ) -> u32 {
         let mut pending = 0;
-        let counted = rights.counted_at(self.gate(gate));
+        let counted = rights.counted.modes_at(self.gate(gate));
         if !counted.is_empty() {
             if queue.admits(claim, counted) {
                 self.counts.at(site).count_modes_in(gate, counted);
@@ -171,13 +171,11 @@ impl TreeTable {
             let Some(path) = self.path(target.node) else { continue };
             match path.place {
                 Place::Gate(gate) => match target.mode_at_gate() {
-                    mode @ Mode::ReadAlone => {
-                        rights.add_counted(Counted::new(self.gate(gate), mode));
-                    }
+                    mode @ Mode::ReadAlone => rights.counted.add(self.gate(gate), mode),
                     mode => rights.add_explicit(gate, mode),
                 },
-                Place::Home(home) => {
-                    let exact = Exact { home, target };
+                Place::Cluster(cluster) => {
+                    let exact = Exact { cluster, target };
                     if !rights.exact.contains(&exact) {
                         rights.exact.push(exact);
                     }
@@ -193,7 +191,7 @@ impl TreeTable {
         let mut next = from;
         while let Some(gate) = self.gates.get(next) {
             // The first are not looked for among many.
-            if !is_first && rights.counted.contains(&Counted::new(gate, intention)) {
+            if !is_first && rights.counted.modes_at(gate).has(intention) {
                 return;
             }
             rights.counted.push(Counted::new(gate, intention));

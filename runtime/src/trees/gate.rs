@@ -17,7 +17,7 @@ pub(crate) struct GateSlot {
     pub above: AtomicU32,
     /// Up while the queue is not empty; changed under the lock of the queue.
     pub flag: AtomicBool,
-    /// Nodes in the homes right below, and [`IS_DUE`](super::node::IS_DUE) if it will be merged.
+    /// Nodes in the clusters right below, and [`IS_DUE`](super::node::IS_DUE) if it will be merged.
     pub load: AtomicU32,
     /// Gates right below.
     pub gates: AtomicU32,
@@ -78,7 +78,7 @@ impl Counted {
     /// Returns true if it is at this gate.
     #[inline(always)]
     pub fn is_at(self, gate: &GateSlot) -> bool {
-        self.address() == core::ptr::from_ref(gate)
+        self.gate() == core::ptr::from_ref(gate)
     }
 
     /// Returns the record of the gate, in the table of the claim.
@@ -87,11 +87,12 @@ impl Counted {
         // SAFETY: without the mode it is the pointer that `new` got. The record is in this table: a
         // tree has one, and its claims get no other. Records stay where they are until the table is
         // dropped.
-        unsafe { &*self.address() }
+        unsafe { &*self.gate() }
     }
 
+    /// Returns the address of the gate's record.
     #[inline(always)]
-    fn address(self) -> *const GateSlot {
+    pub fn gate(self) -> *const GateSlot {
         self.0.as_ptr().cast_const().map_addr(|address| address & !MODE_BITS)
     }
 }

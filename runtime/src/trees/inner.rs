@@ -16,7 +16,7 @@ pub(super) struct TreeInner<D> {
 }
 
 /// The data of a node, if there is one.
-struct DataCell<D>(UnsafeCell<Option<D>>);
+pub(super) struct DataCell<D>(UnsafeCell<Option<D>>);
 
 impl<D> Default for DataCell<D> {
     fn default() -> Self {
@@ -27,6 +27,35 @@ impl<D> Default for DataCell<D> {
 // SAFETY: the table lets a task reach the data of a node only after it was granted the node: one
 // task that writes it, or any number that read.
 unsafe impl<D: Send + Sync> Sync for DataCell<D> {}
+
+impl<D> DataCell<D> {
+    /// Returns the data of a node.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the node, which exists, to read it at least, for as long as the result is
+    /// borrowed.
+    #[inline(always)]
+    pub unsafe fn read(&self) -> &D {
+        // SAFETY: the node exists, so its data were stored before. The table lets no task write the
+        // node beside the caller.
+        unsafe { self.0.with(|data| (*data).as_ref().unwrap_unchecked()) }
+    }
+
+    /// Returns the data of a node, to change them.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the node, which exists, to write it for as long as the result is borrowed,
+    /// and has borrowed nothing else of its data.
+    #[expect(clippy::mut_from_ref, reason = "a holder that writes is the only one")]
+    #[inline(always)]
+    pub unsafe fn write(&self) -> &mut D {
+        // SAFETY: the node exists, so its data were stored before. The caller is the only holder,
+        // and this is its only borrow.
+        unsafe { self.0.with_mut(|data| (*data).as_mut().unwrap_unchecked()) }
+    }
+}
 
 /// A pointer to a tree that is kept for the task that has this.
 pub struct TreePtr<D>(NonNull<TreeInner<D>>);
@@ -74,31 +103,38 @@ impl<D> TreeInner<D> {
         tree
     }
 
+    /// Returns the place of a node's data.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the node, which exists.
+    #[inline(always)]
+    pub unsafe fn cell(&self, index: u32) -> &DataCell<D> {
+        // SAFETY: the node exists, so its data were stored before.
+        unsafe { self.data.get_made(index) }
+    }
+
     /// Returns the data of a node.
     ///
     /// # Safety
     ///
-    /// The caller holds the node, which exists, to read it at least, for as long as the result is
-    /// borrowed.
+    /// As for [`DataCell::read`].
     #[inline(always)]
     pub unsafe fn read(&self, index: u32) -> &D {
-        // SAFETY: the node exists, so its data were stored before. The table lets no task write the
-        // node beside the caller.
-        unsafe { self.data.get_made(index).0.with(|data| (*data).as_ref().unwrap_unchecked()) }
+        // SAFETY: forwarded.
+        unsafe { self.cell(index).read() }
     }
 
     /// Returns the data of a node, to change them.
     ///
     /// # Safety
     ///
-    /// The caller holds the node, which exists, to write it for as long as the result is borrowed,
-    /// and has borrowed nothing else of its data.
+    /// As for [`DataCell::write`].
     #[expect(clippy::mut_from_ref, reason = "a holder that writes is the only one")]
     #[inline(always)]
     pub unsafe fn write(&self, index: u32) -> &mut D {
-        // SAFETY: the node exists, so its data were stored before. The caller is the only holder,
-        // and this is its only borrow.
-        unsafe { self.data.get_made(index).0.with_mut(|data| (*data).as_mut().unwrap_unchecked()) }
+        // SAFETY: forwarded.
+        unsafe { self.cell(index).write() }
     }
 
     /// Stores the data of a node, or takes them out. Returns those that were there.

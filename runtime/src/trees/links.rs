@@ -5,18 +5,20 @@ use super::error::TreeError;
 use super::node::{NONE, Node, NodeSlot};
 use super::table::TreeTable;
 use crate::sync::Relaxed;
+use crate::task::drop_quietly;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 impl Holder<'_> {
-    /// Makes a node a child of one more parent, at an index or behind all other children.
+    /// Makes a node a child of one more parent, at an index or behind all other children. Returns
+    /// the index.
     ///
     /// # Errors
     ///
     /// If the claim does not cover both nodes to write them, and either all that is below the node
     /// or all ancestors of the parent; if the parent is below the node; or if the index is behind
     /// all children.
-    pub fn link(&mut self, parent: Node, node: Node, at: Option<usize>) -> Result<(), TreeError> {
+    pub fn link(&mut self, parent: Node, node: Node, at: Option<usize>) -> Result<usize, TreeError> {
         let above = self.written(parent)?;
         self.written(node)?;
         self.check_cycle(parent, node)?;
@@ -27,10 +29,11 @@ impl Holder<'_> {
             return Err(TreeError::NoSuchPlace(parent, at));
         }
         siblings.insert(at, node);
+        self.open_link_place(parent.index, at);
         // SAFETY: the claim covers the node to write it, and nothing is borrowed of it.
         unsafe { self.table.add_parent(node.index, parent) };
         self.table.count_links(parent.index, 1);
-        Ok(())
+        Ok(at)
     }
 
     /// Takes a node out of the children of a parent, once. If it is below that parent without a
@@ -52,7 +55,7 @@ impl Holder<'_> {
             let &heir = further.first().ok_or(TreeError::OnlyParent(node))?;
             return self.pass_on(node, slot, parent, heir);
         }
-        self.take_out(node, parent);
+        drop_quietly(self.take_out(node, parent));
         self.remove_link(parent, node);
         Ok(())
     }
@@ -64,7 +67,7 @@ impl Holder<'_> {
         }
         let above = self.written(heir)?;
         self.check_place(slot, above)?;
-        self.take_out(node, parent);
+        drop_quietly(self.take_out(node, parent));
         self.transfer(node, parent, heir);
         // Only now: until the node is below its heir, that has it by a link.
         self.remove_link(heir, node);

@@ -33,18 +33,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Gates and homes
+//! # Gates and clusters
 //!
 //! A *gate* is a node with more than 64 nodes below. The root is always one, and so are all nodes
-//! above a gate. A *home* is a maximal sub-tree without gates; it is named by its top node, which
-//! is right below a gate. A claim registers each of its targets:
+//! above a gate. A *cluster* is a maximal sub-tree without gates; it is named by its top node,
+//! which is right below a gate. A claim registers each of its targets:
 //!
 //! 1. At all gates above the target it has an *intention* to read or write. Intentions are only
 //!    counted, by each worker in its own table with plain stores; so is the claim to read a gate's
 //!    node alone. Threads that are no workers share one table.
-//! 2. In a home it has an *exact* entry, with its node. Homes are hashed to stripes, each under a
-//!    spin lock. Two entries of one home clash if one writes and their nodes are equal, or one is
-//!    above the other and not alone.
+//! 2. In a cluster it has an *exact* entry, with its node. Clusters are hashed to stripes, each
+//!    under a spin lock. Two entries of one cluster clash if one writes and their nodes are equal,
+//!    or one is above the other and not alone.
 //! 3. At a gate, to write its node alone, or to read or write all below, it has an entry in the
 //!    queue of the gate. The gate's *flag* is up while the queue is not empty.
 //!
@@ -86,7 +86,7 @@
 //! A claim that plans never waits while it holds anything. A claim that waits registers in one
 //! step: it takes the locks of its queues in ascending order, then raises its flags and counts, and
 //! begins anew if another claim has raised a flag where it has only counted. Let the fence in that
-//! step be its moment. Of two claims that clash at a gate, or in a home, the one whose moment is
+//! step be its moment. Of two claims that clash at a gate, or in a cluster, the one whose moment is
 //! earlier stands first. So each claim waits for earlier ones only, and for tasks that run. Of the
 //! waiters in a queue the first 16 are compared with those behind; the rest stand in strict order.
 //! Where 256 entries of others hold, newcomers wait. But the first waiter waits for real clashes
@@ -101,7 +101,7 @@
 //! # Validation
 //!
 //! A path is read while nothing is held, and again when all of it was registered. From then on it
-//! is pinned: no node of it can be moved, removed, or change its home, as that takes a claim to
+//! is pinned: no node of it can be moved, removed, or change its cluster, as that takes a claim to
 //! write the whole sub-tree. If the path has changed before, the claim gives back and registers
 //! anew, the only case in which it loses its place.
 //!
@@ -111,27 +111,27 @@
 //! register anew even if they find the node back where it was. Records of gates are used again only
 //! when no claim is there.
 //!
-//! Whether two nodes of a home clash changes with the tree, while claims wait. An entry of a
-//! waiting claim whose node has left the home is *outdated*, and clashes with nothing: else an
+//! Whether two nodes of a cluster clash changes with the tree, while claims wait. An entry of a
+//! waiting claim whose node has left the cluster is *outdated*, and clashes with nothing: else an
 //! earlier claim could come to wait for a later one.
 //!
 //! # Changes
 //!
-//! When a home has more than 64 nodes, a follow-up task claims it and splits it: its larger
-//! sub-trees become gates, the others homes. A gate with few nodes and no gates below becomes a
-//! home in the same way.
+//! When a cluster has more than 64 nodes, a follow-up task claims it and splits it: its larger
+//! sub-trees become gates, the others clusters. A gate with few nodes and no gates below becomes a
+//! cluster in the same way.
 //!
 //! The way to a node in a chain of n nodes has n / 64 gates or more, up to n: each node with more
 //! than 64 below is one. A claim at the end of a chain costs that many counts.
 //!
 //! # Links
 //!
-//! A node is below one parent, and may have further ones by *links*. Gates, homes and entries know
-//! only the first. A claim of a node with all below covers what is below by links, too. As soon as
-//! it holds the sub-tree, it follows the links that lead out, and names their ends as further
-//! targets with all below; and so on. Each node counts the links that begin at it or below it, so
-//! that the search goes only where there are some. Of more than 32 ends the claim takes the gates
-//! above, which are fewer.
+//! A node is below one parent, and may have further ones by *links*. Gates, clusters and entries
+//! know only the first. A claim of a node with all below covers what is below by links, too. As
+//! soon as it holds the sub-tree, it follows the links that lead out, and names their ends as
+//! further targets with all below; and so on. Each node counts the links that begin at it or below
+//! it, so that the search goes only where there are some. Of more than 32 ends the claim takes the
+//! gates above, which are fewer.
 //!
 //! What the search has found stays until the claim ends. To make a link, to take it away or to move
 //! it takes its parent, to write, and that is held. If an end is not to be had at once, the claim
@@ -146,6 +146,8 @@
 //! A body may link a node that it does not hold with all below. So each walk checks first that the
 //! task holds the ends of all links; what a claim has followed only makes sure of that.
 //!
+//! The data of a link lie beside the children of its parent, and are claimed with these.
+//!
 //! Follow-ups that split and merge do not follow links: they change places only. Nor do lists of
 //! what moves with a node.
 //!
@@ -155,13 +157,14 @@
 //! |---|---|
 //! | `node`, `segments`, `short_list` | nodes and their handles; tables that grow; lists |
 //! | `mode`, `gate`, `counts` | uses of a gate and their clashes; gates; counts of each worker |
-//! | `queue`, `rights` | queues of gates and homes; what a claim holds |
-//! | `target_list`, `node_map` | the targets of a claim; maps of nodes |
+//! | `queue`, `rights` | queues of gates and clusters; what a claim holds |
+//! | `target_list`, `counted_list`, `key_map` | targets of a claim; what it counts; maps |
 //! | `table` | nodes, gates, stripes and counts of a tree |
 //! | `register`, `enqueue`, `release` | the protocol: at once, to wait, give back and grant |
 //! | `covers` | whether a claim covers a node |
 //! | `change`, `split` | changes of the tree by a task that holds it |
 //! | `parents`, `closure`, `links` | further parents; what is below by links; changes of links |
+//! | `link_data` | data of links |
 //! | `poison` | nodes that were written by a task that panicked |
 //! | `tree`, `inner`, `claim` | the handle, what it keeps, and claims |
 //! | `plan`, `tree_plan`, `probe` | requests, plans, and how they register what they name |
@@ -171,6 +174,7 @@
 mod change;
 mod claim;
 mod closure;
+mod counted_list;
 mod counts;
 mod covers;
 mod dispatch;
@@ -178,10 +182,11 @@ mod enqueue;
 mod error;
 mod gate;
 mod inner;
+mod key_map;
+mod link_data;
 mod links;
 mod mode;
 mod node;
-mod node_map;
 mod nodes;
 mod parents;
 mod plan;

@@ -98,6 +98,11 @@ impl Modes {
         Self(self.0 | other.0)
     }
 
+    /// Returns the set without a mode.
+    pub const fn without(self, mode: Mode) -> Self {
+        Self(self.0 & !Self::only(mode).0)
+    }
+
     /// Returns the counted modes of the set.
     pub const fn counted(self) -> Self {
         Self(self.0 & 0b111)

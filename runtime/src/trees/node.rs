@@ -4,7 +4,7 @@ use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Relaxed, UnsafeCell};
 use core::fmt;
 use smallvec::SmallVec;
 
-/// A bit of a number of nodes: a task was spawned that will split the home, or merge the gate.
+/// A bit of a number of nodes: a task was spawned that will split the cluster, or merge the gate.
 pub(super) const IS_DUE: u32 = 1 << 31;
 
 /// The index of no node and no gate.
@@ -58,13 +58,13 @@ pub(crate) struct NodeSlot {
     /// Odd while a node is here; counted up when a node comes and when it goes.
     pub generation: AtomicU32,
     pub parent: AtomicU32,
-    /// Top node of the home, unless the node is a gate.
-    pub home: AtomicU32,
-    /// For the top of a home: the first gate above.
+    /// Top node of the cluster, unless the node is a gate.
+    pub cluster: AtomicU32,
+    /// For the top of a cluster: the first gate above.
     pub above: AtomicU32,
-    /// The gate that the node is; [`NONE`] if it is in a home.
+    /// The gate that the node is; [`NONE`] if it is in a cluster.
     pub gate: AtomicU32,
-    /// For the top of a home: the number of its nodes, and [`IS_DUE`] if it will be split.
+    /// For the top of a cluster: the number of its nodes, and [`IS_DUE`] if it will be split.
     pub size: AtomicU32,
     /// Stamp of the task that wrote the node last.
     pub writer: AtomicU64,
@@ -86,7 +86,7 @@ impl Default for NodeSlot {
         Self {
             generation: AtomicU32::new(0),
             parent: none(),
-            home: none(),
+            cluster: none(),
             above: none(),
             gate: none(),
             size: AtomicU32::new(0),

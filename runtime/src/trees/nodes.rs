@@ -7,7 +7,9 @@ use super::node::Node;
 use super::subtree::{Subtree, SubtreeMut};
 use super::tree::TreeRef;
 use crate::sync::Relaxed;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::any::Any;
 use core::fmt;
 
 /// The nodes that a task has claimed, with their data, while it runs. See
@@ -231,7 +233,7 @@ impl<'h, D: Send + Sync + 'static> Nodes<'h, D> {
     /// If one of them does not exist; if the parent is below the node, perhaps by links; or if the
     /// task has not claimed what it takes: see [`TreePlan::link`](super::TreePlan::link).
     pub fn link(&mut self, parent: Node, node: Node) -> Result<(), TreeError> {
-        self.holder.link(parent, node, None)
+        self.holder.link(parent, node, None).map(drop)
     }
 
     /// Links a node like [`link`](Self::link), before the child that has this index now.
@@ -240,7 +242,82 @@ impl<'h, D: Send + Sync + 'static> Nodes<'h, D> {
     ///
     /// As for [`link`](Self::link); or if the index is behind all children.
     pub fn link_at(&mut self, parent: Node, index: usize, node: Node) -> Result<(), TreeError> {
-        self.holder.link(parent, node, Some(index))
+        self.holder.link(parent, node, Some(index)).map(drop)
+    }
+
+    /// Links a node like [`link`](Self::link), with data of the link.
+    ///
+    /// ```
+    /// use xtasking::{Runtime, trees::TreeError};
+    ///
+    /// let rt = Runtime::builder().workers(2).build()?;
+    /// let tree = rt.tree("machine");
+    /// let root = tree.root();
+    /// let build = rt.task(()).claim(tree.write(root)).submit_with(move |(), mut nodes, _| {
+    ///     let (pump, bolt) = (nodes.insert(root, "pump")?, nodes.insert(root, "bolt")?);
+    ///     nodes.link_with(pump, bolt, "upper left")?;
+    ///     nodes.link_with(pump, bolt, "lower right")?;
+    ///     Ok::<_, TreeError>(pump)
+    /// });
+    /// let pump = build.join()??;
+    /// let list = rt.task(()).claim(tree.read_alone(pump)).submit_with(move |(), nodes, _| {
+    ///     let count = nodes.children(pump)?.len();
+    ///     let places = (0..count).map(|at| nodes.link_data::<&str>(pump, at));
+    ///     places.map(|place| Ok(place?.copied())).collect::<Result<Vec<_>, TreeError>>()
+    /// });
+    /// assert_eq!(list.join()??, [Some("upper left"), Some("lower right")]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`link`](Self::link).
+    pub fn link_with<L>(&mut self, parent: Node, node: Node, data: L) -> Result<(), TreeError>
+    where
+        L: Any + Send + Sync,
+    {
+        let at = self.holder.link(parent, node, None)?;
+        self.holder.set_link_value(parent, at, Box::new(data))
+    }
+
+    /// Returns the data of the link from a node to the child that has this index; `None` if it has
+    /// none of this type.
+    ///
+    /// The data belong to the parent, which alone the task has to have claimed.
+    ///
+    /// # Errors
+    ///
+    /// If the parent does not exist, or the task has not claimed it; or if it has too few children.
+    pub fn link_data<L: Any>(&self, parent: Node, index: usize) -> Result<Option<&L>, TreeError> {
+        let value = self.holder.link_value(parent, index)?;
+        Ok(value.and_then(|value| value.downcast_ref()))
+    }
+
+    /// Returns the data of a link like [`link_data`](Self::link_data), to change them.
+    ///
+    /// # Errors
+    ///
+    /// As for [`link_data`](Self::link_data), or if the task has not claimed the parent to write
+    /// it.
+    pub fn link_data_mut<L: Any>(&mut self, parent: Node, index: usize) -> Result<Option<&mut L>, TreeError> {
+        let value = self.holder.link_value_mut(parent, index)?;
+        Ok(value.and_then(|value| value.downcast_mut()))
+    }
+
+    /// Sets the data of the link from a node to the child that has this index. The child may be
+    /// below that node without a [link](Self::link), too.
+    ///
+    /// A child that is moved takes its data along. The data are dropped when it is unlinked or
+    /// removed, or if others are set; their destructor may panic without effect.
+    ///
+    /// # Errors
+    ///
+    /// As for [`link_data_mut`](Self::link_data_mut).
+    pub fn set_link_data<L>(&mut self, parent: Node, index: usize, data: L) -> Result<(), TreeError>
+    where
+        L: Any + Send + Sync,
+    {
+        self.holder.set_link_value(parent, index, Box::new(data))
     }
 
     /// Takes a node out of the children of a parent: once, the last time that it occurs there. If

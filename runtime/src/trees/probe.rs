@@ -53,6 +53,32 @@ pub struct PlanProbe<'s> {
     pub(super) even_poisoned: bool,
 }
 
+impl TreeTable {
+    /// Adds the only target of a claim, without a view of a plan. Returns false if the request has
+    /// to run: the claim may have to follow links.
+    #[inline(always)]
+    pub fn add_only(
+        &self,
+        site: Site,
+        (claim, rights): (ClaimPtr, &mut Rights),
+        target: &Target,
+        ready: &mut Ready,
+        refused: &mut Targets,
+    ) -> bool {
+        if !target.alone && self.has_links() {
+            return false;
+        }
+        let added = self.try_add_first(site, claim, rights, target, ready);
+        if added == Added::Blocked {
+            refused.push(*target);
+        }
+        // The first link of the tree may have been made below the node until it was held. What it
+        // leads to is added by the run.
+        let is_alone = target.alone || planted!("tree-first-link-overlooked");
+        added != Added::Granted || is_alone || !self.has_links()
+    }
+}
+
 impl<'s> PlanProbe<'s> {
     /// Begins a run in which `refused` gets what is not to be had.
     #[inline(always)]

@@ -1,4 +1,4 @@
-//! Queues of claims: at gates, and in stripes for the homes below them.
+//! Queues of claims: at gates, and in stripes for the clusters below them.
 //!
 //! A queue has holders, and waiters in FIFO order. A claim is admitted if it clashes with no holder
 //! and with no waiter. Of the waiters only the first [`WINDOW`] are compared, and if so many claims
@@ -17,7 +17,7 @@ use core::ptr::NonNull;
 pub(super) const WINDOW: usize = under_model(16, 4) as usize;
 /// How often the first waiter of a queue may be overtaken by claims that are unordered.
 pub(super) const MOST_OVERTAKING: u32 = 64;
-/// Entries of other claims at one gate, or in one home, from which on a newcomer waits.
+/// Entries of other claims at one gate, or in one cluster, from which on a newcomer waits.
 pub(super) const MOST_HOLDERS: usize = 256;
 
 /// A claim in a queue.
@@ -183,25 +183,25 @@ fn are_free<'e>(mut entries: impl Iterator<Item = &'e GateEntry>, claim: ClaimPt
     !entries.any(|entry| entry.claim != claim && entry.modes.meets(clashes))
 }
 
-/// A claim in a home.
+/// A claim in a cluster.
 #[derive(Clone, Copy)]
-pub(crate) struct HomeEntry {
+pub(crate) struct ClusterEntry {
     pub claim: ClaimPtr,
     pub exact: Exact,
 }
 
-/// Queues of homes whose hashes are equal.
+/// Queues of clusters whose hashes are equal.
 #[derive(Default)]
 pub(crate) struct Stripe {
-    /// Holders in any of the homes.
-    holders: ShortList<HomeEntry, 4>,
-    /// Homes in which claims wait.
-    waiting: Vec<HomeQueue>,
+    /// Holders in any of the clusters.
+    holders: ShortList<ClusterEntry, 4>,
+    /// Clusters in which claims wait.
+    waiting: Vec<ClusterQueue>,
 }
 
-struct HomeQueue {
-    home: u32,
-    waiters: VecDeque<HomeEntry>,
+struct ClusterQueue {
+    cluster: u32,
+    waiters: VecDeque<ClusterEntry>,
     /// How many claims have overtaken the first waiter.
     overtaken: u32,
 }
@@ -212,25 +212,33 @@ fn may_be_overtaken(overtaken: u32) -> bool {
 }
 
 impl Stripe {
-    /// Returns true if nothing holds or waits in any of the homes.
+    /// Returns true if nothing holds or waits in any of the clusters.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.holders.is_empty() && self.waiting.is_empty()
     }
 
-    /// Returns true if the entry clashes with nothing that holds or waits in its home. `meet` tells
-    /// whether two entries clash, of which one waits or none.
+    /// Returns true if the entry clashes with nothing that holds or waits in its cluster. `meet`
+    /// tells whether two entries clash, of which one waits or none.
     #[inline(always)]
-    pub fn admits(&self, entry: &HomeEntry, meet: impl Fn(&HomeEntry, &HomeEntry, bool) -> bool) -> bool {
-        let meets_holder = |one: &HomeEntry, other: &HomeEntry| meet(one, other, false);
+    pub fn admits(
+        &self,
+        entry: &ClusterEntry,
+        meet: impl Fn(&ClusterEntry, &ClusterEntry, bool) -> bool,
+    ) -> bool {
+        let meets_holder = |one: &ClusterEntry, other: &ClusterEntry| meet(one, other, false);
         (self.waiting.is_empty() || self.passes_waiters(entry, &meet))
             && is_free(self.holders.iter(), entry, MOST_HOLDERS, &meets_holder)
     }
 
     #[cold]
-    fn passes_waiters(&self, entry: &HomeEntry, meet: impl Fn(&HomeEntry, &HomeEntry, bool) -> bool) -> bool {
-        let meets_waiter = |one: &HomeEntry, other: &HomeEntry| meet(one, other, true);
-        let queue = self.waiting.iter().find(|queue| queue.home == entry.exact.home);
+    fn passes_waiters(
+        &self,
+        entry: &ClusterEntry,
+        meet: impl Fn(&ClusterEntry, &ClusterEntry, bool) -> bool,
+    ) -> bool {
+        let meets_waiter = |one: &ClusterEntry, other: &ClusterEntry| meet(one, other, true);
+        let queue = self.waiting.iter().find(|queue| queue.cluster == entry.exact.cluster);
         queue.is_none_or(|queue| {
             queue.waiters.len() < WINDOW && is_free(queue.waiters.iter(), entry, WINDOW, &meets_waiter)
         })
@@ -241,16 +249,20 @@ impl Stripe {
     #[inline]
     pub fn admits_now(
         &mut self,
-        entry: &HomeEntry,
+        entry: &ClusterEntry,
         overtakes: bool,
-        meet: impl Fn(&HomeEntry, &HomeEntry, bool) -> bool,
+        meet: impl Fn(&ClusterEntry, &ClusterEntry, bool) -> bool,
     ) -> bool {
         self.admits(entry, &meet) || overtakes && self.overtake(entry, |one, other| meet(one, other, false))
     }
 
     #[cold]
-    fn overtake(&mut self, entry: &HomeEntry, meet: impl Fn(&HomeEntry, &HomeEntry) -> bool) -> bool {
-        let Some(queue) = self.waiting.iter_mut().find(|queue| queue.home == entry.exact.home) else {
+    fn overtake(
+        &mut self,
+        entry: &ClusterEntry,
+        meet: impl Fn(&ClusterEntry, &ClusterEntry) -> bool,
+    ) -> bool {
+        let Some(queue) = self.waiting.iter_mut().find(|queue| queue.cluster == entry.exact.cluster) else {
             return false;
         };
         let passes =
@@ -260,25 +272,27 @@ impl Stripe {
     }
 
     #[inline(always)]
-    pub fn hold(&mut self, entry: HomeEntry) {
+    pub fn hold(&mut self, entry: ClusterEntry) {
         self.holders.push(entry);
     }
 
-    /// Returns true if a claim waits in one of the homes.
+    /// Returns true if a claim waits in one of the clusters.
     pub fn has_waiters(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    pub fn wait(&mut self, entry: HomeEntry) {
-        let home = entry.exact.home;
-        match self.waiting.iter_mut().find(|queue| queue.home == home) {
+    pub fn wait(&mut self, entry: ClusterEntry) {
+        let cluster = entry.exact.cluster;
+        match self.waiting.iter_mut().find(|queue| queue.cluster == cluster) {
             Some(queue) => queue.waiters.push_back(entry),
-            None => self.waiting.push(HomeQueue { home, waiters: VecDeque::from([entry]), overtaken: 0 }),
+            None => {
+                self.waiting.push(ClusterQueue { cluster, waiters: VecDeque::from([entry]), overtaken: 0 })
+            }
         }
     }
 
-    /// Enters a home for a task that runs. Calls a function with each holder.
-    pub fn hold_displacing(&mut self, entry: HomeEntry, displace: impl FnMut(&HomeEntry)) {
+    /// Enters a cluster for a task that runs. Calls a function with each holder.
+    pub fn hold_displacing(&mut self, entry: ClusterEntry, displace: impl FnMut(&ClusterEntry)) {
         self.holders.iter().for_each(displace);
         self.holders.push(entry);
     }
@@ -293,17 +307,22 @@ impl Stripe {
             debug_assert_eq!(only.exact, *exact);
             return self.holders.clear();
         }
-        let is_it = |entry: &HomeEntry| entry.claim == claim && entry.exact == *exact;
+        let is_it = |entry: &ClusterEntry| entry.claim == claim && entry.exact == *exact;
         if let Some(at) = self.holders.iter().rposition(is_it) {
             self.holders.swap_remove(at);
         }
     }
 
-    /// Grants waiters of a home in order. `meet` tells whether two entries clash, of which one
+    /// Grants waiters of a cluster in order. `meet` tells whether two entries clash, of which one
     /// waits.
-    pub fn grant(&mut self, home: u32, meet: impl Fn(&HomeEntry, &HomeEntry) -> bool, ready: &mut Ready) {
-        let Some(at) = self.waiting.iter().position(|queue| queue.home == home) else { return };
-        let HomeQueue { waiters, overtaken, .. } = &mut self.waiting[at];
+    pub fn grant(
+        &mut self,
+        cluster: u32,
+        meet: impl Fn(&ClusterEntry, &ClusterEntry) -> bool,
+        ready: &mut Ready,
+    ) {
+        let Some(at) = self.waiting.iter().position(|queue| queue.cluster == cluster) else { return };
+        let ClusterQueue { waiters, overtaken, .. } = &mut self.waiting[at];
         let mut next = 0;
         while next < waiters.len().min(WINDOW) {
             let entry = waiters[next];
@@ -329,19 +348,19 @@ impl Stripe {
 }
 
 /// Returns true if an entry clashes with none of the others, of which fewer than `most` are of
-/// other claims in its home.
+/// other claims in its cluster.
 #[inline]
 fn is_free<'e>(
-    others: impl Iterator<Item = &'e HomeEntry>,
-    entry: &HomeEntry,
+    others: impl Iterator<Item = &'e ClusterEntry>,
+    entry: &ClusterEntry,
     most: usize,
-    meet: &impl Fn(&HomeEntry, &HomeEntry) -> bool,
+    meet: &impl Fn(&ClusterEntry, &ClusterEntry) -> bool,
 ) -> bool {
-    let mut same_home = 0;
+    let mut same_cluster = 0;
     for other in others {
-        if other.exact.home == entry.exact.home && other.claim != entry.claim {
-            same_home += 1;
-            if same_home == most || meet(other, entry) {
+        if other.exact.cluster == entry.exact.cluster && other.claim != entry.claim {
+            same_cluster += 1;
+            if same_cluster == most || meet(other, entry) {
                 return false;
             }
         }
@@ -356,12 +375,12 @@ mod tests {
     use super::*;
     use crate::sync::Relaxed;
 
-    const HOME: u32 = 7;
+    const CLUSTER: u32 = 7;
 
-    fn entry(registration: &Registration) -> HomeEntry {
-        let node = Node { index: HOME, generation: 1 };
-        let exact = Exact { home: HOME, target: Target { node, alone: true, write: false } };
-        HomeEntry { claim: ClaimPtr(NonNull::from(registration)), exact }
+    fn entry(registration: &Registration) -> ClusterEntry {
+        let node = Node { index: CLUSTER, generation: 1 };
+        let exact = Exact { cluster: CLUSTER, target: Target { node, alone: true, write: false } };
+        ClusterEntry { claim: ClaimPtr(NonNull::from(registration)), exact }
     }
 
     #[test]
@@ -387,7 +406,7 @@ mod tests {
             waiter.pending.store(1, Relaxed);
             stripe.wait(entry(waiter));
         }
-        stripe.grant(HOME, |_, _| false, &mut ready);
+        stripe.grant(CLUSTER, |_, _| false, &mut ready);
         assert_eq!(ready.pop(), Some(entry(&waiters[0]).claim));
     }
 

@@ -4,7 +4,7 @@ use super::counts::Site;
 use super::gate::{Counted, GateSlot};
 use super::mode::{Mode, Modes};
 use super::node::{NONE, Node, NodeSlot};
-use super::queue::{ClaimPtr, GateEntry, HomeEntry, Ready, Stripe};
+use super::queue::{ClaimPtr, ClusterEntry, GateEntry, Ready, Stripe};
 use super::rights::{Exact, Rights, Target};
 use super::segments::SegmentIndex;
 use super::table::TreeTable;
@@ -37,8 +37,8 @@ pub(crate) struct Path<'t> {
 pub(crate) enum Place {
     /// The node is this gate.
     Gate(u32),
-    /// The node is in this home.
-    Home(u32),
+    /// The node is in this cluster.
+    Cluster(u32),
 }
 
 impl Path<'_> {
@@ -50,7 +50,9 @@ impl Path<'_> {
         // Acquire: as in `path`.
         let is_here = || match self.place {
             Place::Gate(gate) => slot.gate.load(Acquire) == gate,
-            Place::Home(home) => slot.gate.load(Acquire) == NONE && slot.home.load(Acquire) == home,
+            Place::Cluster(cluster) => {
+                slot.gate.load(Acquire) == NONE && slot.cluster.load(Acquire) == cluster
+            }
         };
         let is_current = slot.generation.load(Acquire) == node.generation
             && is_here()
@@ -90,7 +92,7 @@ impl TreeTable {
         // Acquire, here and below, pairs with the Release of the change that published the place:
         // its entries in the queues are seen.
         match slot.gate.load(Acquire) {
-            NONE => self.path_in_home(slot).map(|found| found.1),
+            NONE => self.path_in_cluster(slot).map(|found| found.1),
             gate => Some(self.path_at_gate(slot, gate).1),
         }
     }
@@ -103,13 +105,13 @@ impl TreeTable {
         (gate, Path { slot, place: Place::Gate(number), above, above_in: &gate.above })
     }
 
-    /// Looks up the way from a slot in a home, like `path_from`. Returns the home as well.
+    /// Looks up the way from a slot in a cluster, like `path_from`. Returns the cluster as well.
     #[inline(always)]
-    fn path_in_home<'t>(&'t self, slot: &'t NodeSlot) -> Option<(u32, Path<'t>)> {
-        let home = slot.home.load(Acquire);
-        let above_in = &self.nodes.get(home)?.above;
+    fn path_in_cluster<'t>(&'t self, slot: &'t NodeSlot) -> Option<(u32, Path<'t>)> {
+        let cluster = slot.cluster.load(Acquire);
+        let above_in = &self.nodes.get(cluster)?.above;
         let above = above_in.load(Acquire);
-        (above != NONE).then_some((home, Path { slot, place: Place::Home(home), above, above_in }))
+        (above != NONE).then_some((cluster, Path { slot, place: Place::Cluster(cluster), above, above_in }))
     }
 
     /// Tries to add a target to what a claim holds; the `FIRST` of a claim that holds nothing.
@@ -190,25 +192,25 @@ impl TreeTable {
         if gate != NONE {
             return self.add_at_gate(site, claim, rights, target, slot, gate);
         }
-        let Some((home, path)) = self.path_in_home(slot) else { return Attempt::Moved };
-        self.add_in_home::<FIRST>(site, claim, rights, target, home, &path)
+        let Some((cluster, path)) = self.path_in_cluster(slot) else { return Attempt::Moved };
+        self.add_in_cluster::<FIRST>(site, claim, rights, target, cluster, &path)
     }
 
-    /// Registers a target in a home.
+    /// Registers a target in a cluster.
     #[inline(always)]
-    fn add_in_home<const FIRST: bool>(
+    fn add_in_cluster<const FIRST: bool>(
         &self,
         site: Site,
         claim: ClaimPtr,
         rights: &mut Rights,
         target: &Target,
-        home: u32,
+        cluster: u32,
         path: &Path<'_>,
     ) -> Attempt {
         let first = if FIRST { 0 } else { rights.counted.len() };
         let end = self.count_above::<FIRST>(site, rights, path.above, Mode::intention(target.write));
         match self.pass_gates(claim, rights, first, end) {
-            Attempt::Granted => self.try_enter(claim, rights, target, home, path),
+            Attempt::Granted => self.try_enter(claim, rights, target, cluster, path),
             refused => refused,
         }
     }
@@ -226,7 +228,7 @@ impl TreeTable {
     ) -> Attempt {
         let (record, path) = self.path_at_gate(slot, gate);
         let (mode, first) = (target.mode_at_gate(), rights.counted.len());
-        let counted = rights.counted_at(record);
+        let counted = rights.counted.modes_at(record);
         if mode != Mode::ReadAlone {
             // What the claim itself has at this gate is merged with this by the slow way.
             if rights.explicit_at(gate).is_some() || counted.meets(mode.clashes()) {
@@ -285,7 +287,7 @@ impl TreeTable {
         // All tables have a gate at the same place, which is computed once.
         let mut next = SegmentIndex::of(from);
         while let Some(gate) = self.gates.get_at(next) {
-            if !FIRST && rights.intends(gate, intention) {
+            if !FIRST && rights.counted.intends(gate, intention) {
                 return gate.number();
             }
             counts.count_in_at(next, intention);
@@ -330,36 +332,37 @@ impl TreeTable {
             && !rights.explicit_at(gate.number()).is_some_and(|held| held.clashes().meets(modes))
     }
 
-    /// Enters a home, unless others there are in the way.
+    /// Enters a cluster, unless others there are in the way.
     #[inline(always)]
     fn try_enter(
         &self,
         claim: ClaimPtr,
         rights: &mut Rights,
         target: &Target,
-        home: u32,
+        cluster: u32,
         path: &Path<'_>,
     ) -> Attempt {
-        let mut stripe = self.stripe(home).lock();
-        if !stripe.is_empty() && !self.enters(claim, rights, Exact { home, target: *target }, &mut stripe) {
+        let mut stripe = self.stripe(cluster).lock();
+        if !stripe.is_empty() && !self.enters(claim, rights, Exact { cluster, target: *target }, &mut stripe)
+        {
             return Attempt::Clash;
         }
-        stripe.hold(HomeEntry { claim, exact: Exact { home, target: *target } });
+        stripe.hold(ClusterEntry { claim, exact: Exact { cluster, target: *target } });
         drop(stripe);
-        rights.exact.push(Exact { home, target: *target });
+        rights.exact.push(Exact { cluster, target: *target });
         let attempt = path.check(target.node);
         // SAFETY: the caller owns the claim.
         let is_displaced = unsafe { &claim.0.as_ref().is_displaced };
-        // Acquire pairs with the Release of `enter_home`. It is read behind the path: a node that
-        // was seen to have come back has displaced the claim before.
+        // Acquire pairs with the Release of `enter_cluster`. It is read behind the path: a node
+        // that was seen to have come back has displaced the claim before.
         if is_displaced.load(Acquire) { Attempt::Moved } else { attempt }
     }
 
-    /// Returns true if a claim may enter a home, in a stripe where others are.
+    /// Returns true if a claim may enter a cluster, in a stripe where others are.
     #[inline(never)]
     fn enters(&self, claim: ClaimPtr, rights: &Rights, exact: Exact, stripe: &mut Stripe) -> bool {
-        let meet = |one: &HomeEntry, other: &HomeEntry, waits| self.meet(one, other, waits);
-        stripe.admits_now(&HomeEntry { claim, exact }, rights.is_unordered, meet)
+        let meet = |one: &ClusterEntry, other: &ClusterEntry, waits| self.meet(one, other, waits);
+        stripe.admits_now(&ClusterEntry { claim, exact }, rights.is_unordered, meet)
     }
 
     /// Gives back what an attempt has registered: what is behind these lengths of the lists. Lets
@@ -377,24 +380,12 @@ impl TreeTable {
         self.counts.at(site).count_all_out(out, &self.gates);
         self.serve_flagged(site, out, ready);
         rights.counted.truncate(counted);
-        rights.exact[exact..].iter().for_each(|exact| self.leave_home(claim, exact, ready));
+        rights.exact[exact..].iter().for_each(|exact| self.leave_cluster(claim, exact, ready));
         rights.exact.truncate(exact);
         // SAFETY: the caller owns the claim.
         let is_displaced = unsafe { &claim.0.as_ref().is_displaced };
         // Relaxed: the entries of this attempt, if any, have gone, and what the claim holds is not
         // outdated.
         is_displaced.store(false, Relaxed);
-    }
-}
-
-impl Target {
-    /// Returns how the target uses its node if that is a gate.
-    pub(crate) fn mode_at_gate(&self) -> Mode {
-        match (self.alone, self.write) {
-            (true, false) => Mode::ReadAlone,
-            (true, true) => Mode::WriteAlone,
-            (false, false) => Mode::Read,
-            (false, true) => Mode::Write,
-        }
     }
 }

@@ -13,7 +13,7 @@ impl TreeTable {
         self.counts.at(site).count_all_out(&rights.counted, &self.gates);
         self.serve_flagged(site, &rights.counted, ready);
         rights.counted.clear();
-        rights.exact.iter().for_each(|exact| self.leave_home(claim, exact, ready));
+        rights.exact.iter().for_each(|exact| self.leave_cluster(claim, exact, ready));
         rights.exact.clear();
         if !rights.explicit.is_empty() {
             self.leave_gates(site, claim, rights, ready);
@@ -77,18 +77,18 @@ impl TreeTable {
         );
     }
 
-    /// Removes an entry from its home, and grants the next ones there.
+    /// Removes an entry from its cluster, and grants the next ones there.
     #[inline(always)]
-    pub fn leave_home(&self, claim: ClaimPtr, exact: &Exact, ready: &mut Ready) {
-        let mut stripe = self.stripe(exact.home).lock();
+    pub fn leave_cluster(&self, claim: ClaimPtr, exact: &Exact, ready: &mut Ready) {
+        let mut stripe = self.stripe(exact.cluster).lock();
         stripe.remove(claim, exact);
         if stripe.has_waiters() {
-            self.grant_home(exact.home, &mut stripe, ready);
+            self.grant_cluster(exact.cluster, &mut stripe, ready);
         }
     }
 
     #[inline(never)]
-    fn grant_home(&self, home: u32, stripe: &mut Stripe, ready: &mut Ready) {
-        stripe.grant(home, |one, other| self.meet(one, other, true), ready);
+    fn grant_cluster(&self, cluster: u32, stripe: &mut Stripe, ready: &mut Ready) {
+        stripe.grant(cluster, |one, other| self.meet(one, other, true), ready);
     }
 }

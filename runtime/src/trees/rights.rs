@@ -1,7 +1,7 @@
 //! What a claim holds, or waits for.
 
-use super::gate::{Counted, GateSlot};
-use super::mode::{Mode, Modes};
+use super::counted_list::CountedList;
+use super::mode::Mode;
 use super::node::Node;
 use super::short_list::ShortList;
 use super::target_list::TargetList;
@@ -18,19 +18,29 @@ pub struct Target {
     pub write: bool,
 }
 
-/// A target below gates, and the home in which it is registered.
+impl Target {
+    /// Returns how the target uses its node if that is a gate.
+    pub(super) fn mode_at_gate(&self) -> Mode {
+        match (self.alone, self.write) {
+            (true, false) => Mode::ReadAlone,
+            (true, true) => Mode::WriteAlone,
+            (false, false) => Mode::Read,
+            (false, true) => Mode::Write,
+        }
+    }
+}
+
+/// A target below gates, and the cluster in which it is registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exact {
-    pub home: u32,
+    pub cluster: u32,
     pub target: Target,
 }
 
 /// What a claim holds, with what it has registered for that.
 pub(crate) struct Rights {
     pub targets: TargetList,
-    /// Modes that are counted at gates, ascending from the targets; a gate may come several times.
-    /// With an intention at a gate the claim has it at all gates above.
-    pub counted: ShortList<Counted, 12>,
+    pub counted: CountedList,
     /// Entries in the queues of gates.
     pub explicit: ShortList<(u32, Mode), 1>,
     /// Entries in the stripes.
@@ -43,7 +53,7 @@ pub(crate) struct Rights {
 /// What is left to do after a task that has changed the tree.
 #[derive(Default)]
 pub(crate) struct Changes {
-    /// Homes with too many nodes.
+    /// Clusters with too many nodes.
     pub splits: Vec<Node>,
     /// Gates with few nodes.
     pub merges: Vec<Node>,
@@ -55,7 +65,7 @@ pub(crate) struct Changes {
 pub(crate) struct Registration {
     /// Entries that were not granted yet.
     pub pending: AtomicU32,
-    /// A task that runs has entered a home where this claim has an entry, and they clash. So the
+    /// A task that runs has entered a cluster where this claim has an entry, and they clash. So the
     /// entry is outdated, even if the node comes back there.
     pub is_displaced: AtomicBool,
     /// Accessed by one thread at a time: by the owner of the claim. While entries wait, that is the
@@ -118,7 +128,7 @@ impl Rights {
     pub fn new(is_unordered: bool) -> Self {
         Self {
             targets: TargetList::new(),
-            counted: ShortList::new(),
+            counted: CountedList::new(),
             explicit: ShortList::new(),
             exact: ShortList::new(),
             changes: None,
@@ -139,7 +149,7 @@ impl Rights {
         // SAFETY: by the contract of this function.
         unsafe {
             TargetList::init(&raw mut (*place).targets);
-            ShortList::init(&raw mut (*place).counted);
+            CountedList::init(&raw mut (*place).counted);
             ShortList::init(&raw mut (*place).explicit);
             ShortList::init(&raw mut (*place).exact);
             (&raw mut (*place).changes).write(None);
@@ -156,27 +166,6 @@ impl Rights {
             | explicit.has_memory()
             | exact.has_memory()
             | changes.is_some()
-    }
-
-    /// Returns the modes that are counted at a gate.
-    pub fn counted_at(&self, gate: &GateSlot) -> Modes {
-        let here = self.counted.iter().filter(|counted| counted.is_at(gate));
-        here.fold(Modes::NONE, |modes, counted| modes.and(Modes::only(counted.mode())))
-    }
-
-    /// Returns true if the claim has an intention at a gate, or one that covers it.
-    #[inline(always)]
-    pub fn intends(&self, gate: &GateSlot, intention: Mode) -> bool {
-        let [same, wider] = [intention, Mode::IntendWrite].map(|mode| Counted::new(gate, mode));
-        // What was counted last is asked for most.
-        self.counted.iter().rev().any(|counted| *counted == same || *counted == wider)
-    }
-
-    /// Adds a counted mode.
-    pub fn add_counted(&mut self, counted: Counted) {
-        if !self.counted.contains(&counted) {
-            self.counted.push(counted);
-        }
     }
 
     /// Returns the mode of the claim's entry in the queue of a gate.

@@ -65,6 +65,12 @@ impl<T: Copy, const N: usize> ShortList<T, N> {
         self.outside.is_some()
     }
 
+    /// Returns true if one more value lies inside.
+    #[inline(always)]
+    pub fn has_room_inside(&self) -> bool {
+        self.len < N
+    }
+
     /// Removes the last value.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<T> {

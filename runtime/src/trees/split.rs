@@ -1,24 +1,24 @@
-//! Splits of large homes into gates with homes below, and merges of small gates.
+//! Splits of large clusters into gates with clusters below, and merges of small gates.
 
 use super::change::Holder;
 use super::mode::Mode;
 use super::node::{IS_DUE, NONE, Node};
-use super::table::{MOST_IN_HOME, TreeTable};
+use super::table::{MOST_IN_CLUSTER, TreeTable};
 use crate::sync::{Relaxed, Release};
 use alloc::vec;
 use alloc::vec::Vec;
 
 impl Holder<'_> {
-    /// Splits a home that has too many nodes. Each node with more than that below becomes a gate,
-    /// and the other children of gates become homes. The claim covers the whole home.
+    /// Splits a cluster that has too many nodes. Each node with more than that below becomes a
+    /// gate, and the other children of gates become clusters. The claim covers the whole cluster.
     pub fn split(&mut self, node: Node) {
         let table = self.table;
         let Some(slot) = table.find(node).filter(|_| table.covers_all(self.rights, node.index, true)) else {
             return;
         };
         // Relaxed, here and below: the claim pins the place of the node.
-        let is_home = slot.gate.load(Relaxed) == NONE && slot.home.load(Relaxed) == node.index;
-        if !is_home || slot.size.fetch_and(!IS_DUE, Relaxed) & !IS_DUE <= MOST_IN_HOME {
+        let is_cluster = slot.gate.load(Relaxed) == NONE && slot.cluster.load(Relaxed) == node.index;
+        if !is_cluster || slot.size.fetch_and(!IS_DUE, Relaxed) & !IS_DUE <= MOST_IN_CLUSTER {
             return;
         }
         // SAFETY: the claim covers the whole sub-tree.
@@ -26,21 +26,21 @@ impl Holder<'_> {
         let above = self.gate_above(node.index);
         table.gate(above).load.fetch_sub(nodes.len() as u32, Relaxed);
         let sizes = sizes(&nodes);
-        self.lay_out(&nodes, above, |at| sizes[at] > MOST_IN_HOME, &sizes);
+        self.lay_out(&nodes, above, |at| sizes[at] > MOST_IN_CLUSTER, &sizes);
     }
 
-    /// Makes the way from the home of a node down to it gates, and their other children homes. The
-    /// claim covers the whole home.
+    /// Makes the way from the cluster of a node down to it gates, and their other children
+    /// clusters. The claim covers the whole cluster.
     pub fn open(&mut self, node: u32) {
         let table = self.table;
         // Relaxed: the claim pins the place of the node.
-        let home = table.slot(node).home.load(Relaxed);
-        // SAFETY: the claim covers the whole home.
-        let nodes = unsafe { table.list(home) };
-        let above = self.gate_above(home);
+        let cluster = table.slot(node).cluster.load(Relaxed);
+        // SAFETY: the claim covers the whole cluster.
+        let nodes = unsafe { table.list(cluster) };
+        let above = self.gate_above(cluster);
         table.gate(above).load.fetch_sub(nodes.len() as u32, Relaxed);
         let mut on_way = vec![false; nodes.len()];
-        let mut at = nodes.iter().position(|entry| entry.0 == node).expect("the node is in its home");
+        let mut at = nodes.iter().position(|entry| entry.0 == node).expect("the node is in its cluster");
         on_way[at] = true;
         while at != 0 {
             at = nodes[at].1;
@@ -49,8 +49,8 @@ impl Holder<'_> {
         self.lay_out(&nodes, above, |at| on_way[at], &sizes(&nodes));
     }
 
-    /// Lays out a home anew: some nodes become gates, among them the parents of each; their other
-    /// children become homes.
+    /// Lays out a cluster anew: some nodes become gates, among them the parents of each; their
+    /// other children become clusters.
     fn lay_out(
         &mut self,
         nodes: &[(u32, usize)],
@@ -60,7 +60,7 @@ impl Holder<'_> {
     ) {
         let table = self.table;
         let mut gates = vec![NONE; nodes.len()];
-        let mut homes = vec![NONE; nodes.len()];
+        let mut clusters = vec![NONE; nodes.len()];
         for (at, &(index, parent)) in nodes.iter().enumerate() {
             let slot = table.slot(index);
             let gate_above = if at == 0 { above } else { gates[parent] };
@@ -72,19 +72,19 @@ impl Holder<'_> {
                 // the gate finds the entry there.
                 slot.gate.store(gate, Release);
             } else if gate_above != NONE {
-                homes[at] = index;
+                clusters[at] = index;
                 slot.size.store(sizes[at], Relaxed);
                 slot.above.store(gate_above, Release);
-                slot.home.store(index, Release);
+                slot.cluster.store(index, Release);
                 table.gate(gate_above).load.fetch_add(sizes[at], Relaxed);
             } else {
-                homes[at] = homes[parent];
-                slot.home.store(homes[at], Release);
+                clusters[at] = clusters[parent];
+                slot.cluster.store(clusters[at], Release);
             }
         }
     }
 
-    /// Makes a gate with few nodes below a home again. The claim covers the whole sub-tree.
+    /// Makes a gate with few nodes below a cluster again. The claim covers the whole sub-tree.
     pub fn merge(&mut self, node: Node) {
         let table = self.table;
         let Some(slot) = table.find(node).filter(|_| table.covers_all(self.rights, node.index, true)) else {
@@ -99,18 +99,18 @@ impl Holder<'_> {
         let nodes = unsafe { table.list(node.index) };
         let has_gates = nodes[1..].iter().any(|entry| table.slot(entry.0).gate.load(Relaxed) != NONE);
         table.gate(gate).load.fetch_and(!IS_DUE, Relaxed);
-        if has_gates || nodes.len() as u32 > MOST_IN_HOME / 2 {
+        if has_gates || nodes.len() as u32 > MOST_IN_CLUSTER / 2 {
             return;
         }
         let above = table.gate(gate).above.load(Relaxed);
-        self.enter_home(node.index, node);
+        self.enter_cluster(node.index, node);
         table.gate(above).load.fetch_add(nodes.len() as u32, Relaxed);
         slot.size.store(nodes.len() as u32, Relaxed);
-        // Release, here and below, pairs with the Acquire of `path`: a claim that comes by the home
-        // finds the entry there.
+        // Release, here and below, pairs with the Acquire of `path`: a claim that comes by the
+        // cluster finds the entry there.
         slot.above.store(above, Release);
         for &(index, _) in &nodes {
-            table.slot(index).home.store(node.index, Release);
+            table.slot(index).cluster.store(node.index, Release);
         }
         slot.gate.store(NONE, Release);
         self.free_gate(gate);
@@ -137,18 +137,18 @@ mod tests {
     #[test]
     fn a_split_is_asked_for_once() {
         with_root(|holder| {
-            let home = holder.insert(TreeTable::ROOT, None, |_| ()).unwrap();
+            let cluster = holder.insert(TreeTable::ROOT, None, |_| ()).unwrap();
             let grow = |holder: &mut Holder<'_>, parent: Node, count: u32| {
                 for _ in 0..count {
                     holder.insert(parent, None, |_| ()).unwrap();
                 }
                 core::mem::take(&mut holder.rights.changes().splits)
             };
-            assert_eq!(grow(holder, home, MOST_IN_HOME), [home]);
-            assert_eq!(grow(holder, home, 2), []);
-            holder.split(home);
-            let below = holder.insert(home, None, |_| ()).unwrap();
-            assert_eq!(grow(holder, below, MOST_IN_HOME), [below]);
+            assert_eq!(grow(holder, cluster, MOST_IN_CLUSTER), [cluster]);
+            assert_eq!(grow(holder, cluster, 2), []);
+            holder.split(cluster);
+            let below = holder.insert(cluster, None, |_| ()).unwrap();
+            assert_eq!(grow(holder, below, MOST_IN_CLUSTER), [below]);
         });
     }
 
@@ -158,7 +158,7 @@ mod tests {
             let table = holder.table;
             let outer = holder.insert(TreeTable::ROOT, None, |_| ()).unwrap();
             let inner = holder.insert(outer, None, |_| ()).unwrap();
-            for _ in 0..MOST_IN_HOME {
+            for _ in 0..MOST_IN_CLUSTER {
                 holder.insert(inner, None, |_| ()).unwrap();
             }
             holder.split(outer);

@@ -1,24 +1,31 @@
 //! Walks through sub-trees, and through what is below them by links.
 
-use super::inner::TreeInner;
+use super::inner::{DataCell, TreeInner};
+use super::key_map::NodeMap;
 use super::node::{Node, NodeSlot};
-use super::node_map::NodeMap;
 use super::short_list::ShortList;
 use super::table::TreeTable;
 use crate::sync::Relaxed;
+use alloc::boxed::Box;
 use core::slice;
 
 /// A walk through the nodes of a sub-tree, each once, and before those below it.
+///
+/// A loop keeps its place among siblings in registers. For that, no function that is called takes a
+/// reference to the walk, and no array lies in it. Where a node has relatives, one function is
+/// called, beside which little is needed: so there are registers enough.
 struct Walk<'v> {
     siblings: slice::Iter<'v, Node>,
-    rest: WalkRest<'v>,
+    /// The first node, until it has come.
+    top: Option<Node>,
+    /// `None` if the first node has no relatives.
+    rest: Option<Box<WalkRest<'v>>>,
 }
 
 /// What a walk needs only where there are no more siblings, or a node has relatives.
 struct WalkRest<'v> {
     /// Siblings still to come, on each level above where there are any.
     above: ShortList<&'v [Node], 16>,
-    top: Option<Node>,
     /// Nodes with several parents that have come; `None` if none has two in this sub-tree.
     shared: Option<NodeMap<()>>,
 }
@@ -27,98 +34,105 @@ impl<'v> Walk<'v> {
     /// # Safety
     ///
     /// The caller holds the node and all below it, by links as well, for as long as the walk is
-    /// used, in the table that it is used with.
+    /// used, in the tree that it is used with.
     unsafe fn new(table: &TreeTable, node: Node) -> Self {
-        // Relaxed: the claim keeps links from being made and taken away there.
-        let has_links = table.slot(node.index).links.load(Relaxed) != 0;
-        let shared = has_links.then(NodeMap::default);
-        Self { siblings: [].iter(), rest: WalkRest { above: ShortList::new(), top: Some(node), shared } }
+        let slot = table.slot(node.index);
+        // Relaxed, here and below: the claim keeps links from being made and taken away there.
+        let has_links = slot.links.load(Relaxed) != 0;
+        let rest =
+            || Box::new(WalkRest { above: ShortList::new(), shared: has_links.then(NodeMap::default) });
+        let rest = slot.has_relatives.load(Relaxed).then(rest);
+        Self { siblings: [].iter(), top: Some(node), rest }
     }
 
-    /// Returns the next node and its slot in the table.
+    /// Returns the next node with its slot and its data in this tree.
     #[inline(always)]
-    fn next(&mut self, table: &'v TreeTable) -> Option<(Node, &'v NodeSlot)> {
-        self.rest.next(&mut self.siblings, table)
-    }
-
-    /// Calls a function with each node and its slot in the table, in one loop: so it keeps its
-    /// place among siblings in registers, which an iterator keeps in memory.
-    #[inline(always)]
-    fn fold<B>(
-        self,
-        table: &'v TreeTable,
-        mut value: B,
-        mut visit: impl FnMut(B, Node, &'v NodeSlot) -> B,
-    ) -> B {
-        let Self { mut siblings, mut rest } = self;
-        while let Some((node, slot)) = rest.next(&mut siblings, table) {
-            value = visit(value, node, slot);
+    fn next<D>(&mut self, tree: &'v TreeInner<D>) -> Option<(Node, &'v NodeSlot, &'v DataCell<D>)> {
+        loop {
+            let node = match self.siblings.next() {
+                Some(&node) => node,
+                None => match WalkRest::leave(self.rest.as_deref_mut()) {
+                    [first, others @ ..] => {
+                        self.siblings = others.iter();
+                        *first
+                    }
+                    [] => self.top.take()?,
+                },
+            };
+            // SAFETY: the node is in the sub-tree, which the maker of the walk holds: so it is in
+            // the tables.
+            let (slot, data) = unsafe { (tree.table.nodes.get_made(node.index), tree.cell(node.index)) };
+            // Relaxed: the maker of the walk holds the node.
+            if !slot.has_relatives.load(Relaxed) {
+                return Some((node, slot, data));
+            }
+            let siblings = self.siblings.as_slice();
+            // SAFETY: as above.
+            let children = unsafe { WalkRest::enter(self.rest.as_deref_mut(), node.index, slot, siblings) };
+            self.siblings = children.unwrap_or_default().iter();
+            if children.is_some() {
+                return Some((node, slot, data));
+            }
         }
-        value
     }
 }
 
 impl<'v> WalkRest<'v> {
-    #[inline(always)]
-    fn next(
-        &mut self,
-        siblings: &mut slice::Iter<'v, Node>,
-        table: &'v TreeTable,
-    ) -> Option<(Node, &'v NodeSlot)> {
-        loop {
-            let node = match siblings.next() {
-                Some(&node) => node,
-                None => {
-                    let node;
-                    (node, *siblings) = self.next_above()?;
-                    node
-                }
-            };
-            // SAFETY: the node is in the sub-tree, which the maker of the walk holds: so it is in
-            // the table.
-            let slot = unsafe { table.nodes.get_made(node.index) };
-            // Relaxed: the maker of the walk holds the node.
-            if !slot.has_relatives.load(Relaxed) {
-                return Some((node, slot));
-            }
-            if let Some(children) = self.enter(node, slot, siblings.as_slice()) {
-                *siblings = children.iter();
-                return Some((node, slot));
-            }
-        }
-    }
-
-    /// Returns the children of a node with relatives, which are next if it comes for the first
-    /// time. The siblings that are left follow later.
-    #[inline(always)]
-    fn enter(&mut self, node: Node, slot: &'v NodeSlot, siblings: &'v [Node]) -> Option<&'v [Node]> {
-        // Relaxed: as in `next`.
-        if slot.is_shared.load(Relaxed) && !self.is_first(node) {
-            return None;
+    /// Returns the children of a node with relatives, which are next; `None` if it has come before.
+    /// The siblings that are left follow later.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the node for as long as the walk is used.
+    #[inline(never)]
+    unsafe fn enter(
+        rest: Option<&mut Self>,
+        index: u32,
+        slot: &'v NodeSlot,
+        siblings: &'v [Node],
+    ) -> Option<&'v [Node]> {
+        let rest = rest?;
+        // Relaxed: the caller holds the node.
+        if slot.is_shared.load(Relaxed) || !rest.above.has_room_inside() {
+            // SAFETY: forwarded.
+            return unsafe { rest.enter_rarely(index, slot, siblings) };
         }
         if !siblings.is_empty() {
-            self.above.push(siblings);
+            rest.above.push(siblings);
         }
-        // SAFETY: the node is in the sub-tree, which the maker of the walk holds: its children do
-        // not change.
+        // SAFETY: the caller holds the node: its children do not change.
         Some(unsafe { slot.children() })
     }
 
-    /// Returns true if a node with several parents comes for the first time.
+    /// Enters a node with several parents, or on a deep level: no other call saves registers.
+    ///
+    /// # Safety
+    ///
+    /// As for [`enter`](Self::enter).
     #[cold]
-    fn is_first(&mut self, node: Node) -> bool {
-        let shared = self.shared.as_mut();
-        shared.is_none_or(|shared| shared.insert(node, ()).is_none())
-            || planted!("tree-shared-node-comes-twice")
+    #[inline(never)]
+    unsafe fn enter_rarely(
+        &mut self,
+        index: u32,
+        slot: &'v NodeSlot,
+        siblings: &'v [Node],
+    ) -> Option<&'v [Node]> {
+        if !siblings.is_empty() {
+            self.above.push(siblings);
+        }
+        // Relaxed: the caller holds the node.
+        let shared = self.shared.as_mut().filter(|_| slot.is_shared.load(Relaxed));
+        let is_first = shared.is_none_or(|shared| shared.insert(slot.present(index), ()).is_none());
+        // SAFETY: the caller holds the node: its children do not change.
+        let children = unsafe { slot.children() };
+        (is_first || planted!("tree-shared-node-comes-twice")).then_some(children)
     }
 
-    /// Returns the next node at the end of a list of siblings, and the siblings behind it.
-    #[inline(always)]
-    fn next_above(&mut self) -> Option<(Node, slice::Iter<'v, Node>)> {
-        match self.above.pop() {
-            Some(siblings) => siblings.split_first().map(|(first, others)| (*first, others.iter())),
-            None => self.top.take().map(|top| (top, [].iter())),
-        }
+    /// Returns the siblings that come next, behind the last of a list; none if there are none on
+    /// any level.
+    #[inline(never)]
+    fn leave(rest: Option<&mut Self>) -> &'v [Node] {
+        rest.and_then(|rest| rest.above.pop()).unwrap_or_default()
     }
 }
 
@@ -143,18 +157,9 @@ impl<'v, D> Iterator for Subtree<'v, D> {
 
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
-        let (node, _) = self.walk.next(&self.tree.table)?;
+        let (node, _, data) = self.walk.next(self.tree)?;
         // SAFETY: the node is in the sub-tree, which the task holds while `'v` lasts.
-        Some((node, unsafe { self.tree.read(node.index) }))
-    }
-
-    #[inline]
-    fn fold<B, F: FnMut(B, Self::Item) -> B>(self, value: B, mut visit: F) -> B {
-        let Self { walk, tree } = self;
-        walk.fold(&tree.table, value, |value, node, _| {
-            // SAFETY: as in `next`.
-            visit(value, (node, unsafe { tree.read(node.index) }))
-        })
+        Some((node, unsafe { data.read() }))
     }
 }
 
@@ -181,23 +186,12 @@ impl<'v, D> Iterator for SubtreeMut<'v, D> {
 
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
-        let (node, slot) = self.walk.next(&self.tree.table)?;
+        let (node, slot, data) = self.walk.next(self.tree)?;
         // Relaxed: only this task reads it before it leaves.
         slot.writer.store(self.stamp, Relaxed);
         // SAFETY: the task holds the sub-tree to write it while `'v` lasts, and nothing else
         // borrows of it. Each node comes once, also if there are several ways to it.
-        Some((node, unsafe { self.tree.write(node.index) }))
-    }
-
-    #[inline]
-    fn fold<B, F: FnMut(B, Self::Item) -> B>(self, value: B, mut visit: F) -> B {
-        let Self { walk, tree, stamp } = self;
-        walk.fold(&tree.table, value, |value, node, slot| {
-            // Relaxed: as in `next`.
-            slot.writer.store(stamp, Relaxed);
-            // SAFETY: as in `next`.
-            visit(value, (node, unsafe { tree.write(node.index) }))
-        })
+        Some((node, unsafe { data.write() }))
     }
 }
 

@@ -1,13 +1,14 @@
-//! The tables of a tree: nodes, gates, the stripes of homes, and counts. They do not depend on the
-//! type of the data.
+//! The tables of a tree: nodes, gates, the stripes of clusters, and counts. They do not depend on
+//! the type of the data.
 
 use super::counts::Counts;
 use super::gate::GateSlot;
+use super::link_data::LinkData;
 use super::mode::{Mode, Modes};
 use super::node::{Children, NONE, Node, NodeSlot};
 use super::parents::Links;
 use super::poison::PoisonedNodes;
-use super::queue::{ClaimPtr, GateEntry, HomeEntry, Stripe};
+use super::queue::{ClaimPtr, ClusterEntry, GateEntry, Stripe};
 use super::rights::Exact;
 use super::segments::Segments;
 use crate::sync::{
@@ -17,9 +18,9 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
-/// A home with more nodes is split.
-pub(super) const MOST_IN_HOME: u32 = under_model(64, 2) as u32;
-/// Stripes for each worker, which bound how often two homes share a latch.
+/// A cluster with more nodes is split.
+pub(super) const MOST_IN_CLUSTER: u32 = under_model(64, 2) as u32;
+/// Stripes for each worker, which bound how often two clusters share a latch.
 const STRIPES: usize = under_model(256, 1) as usize;
 const MOST_STRIPES: usize = under_model(4096, 1) as usize;
 
@@ -54,6 +55,7 @@ pub(crate) struct TreeTable {
     stamps: Box<[Padded<AtomicU64>]>,
     pub poisoned: PoisonedNodes,
     pub links: Links,
+    pub link_data: LinkData,
 }
 
 impl TreeTable {
@@ -73,6 +75,7 @@ impl TreeTable {
             stamps: (0..workers).map(|_| Padded::default()).collect(),
             poisoned: PoisonedNodes::default(),
             links: Links::default(),
+            link_data: LinkData::default(),
         };
         let (root, gate) = (table.node_numbers.take(), table.new_gate(0, NONE, None));
         let slot = table.nodes.get_or_make(root);
@@ -101,17 +104,17 @@ impl TreeTable {
         self.gates.get(gate).expect("a gate was here")
     }
 
-    /// Returns the stripe of a home.
+    /// Returns the stripe of a cluster.
     #[inline]
-    pub fn stripe(&self, home: u32) -> &SpinMutex<Stripe> {
-        &self.stripes[self.stripe_number(home)].0
+    pub fn stripe(&self, cluster: u32) -> &SpinMutex<Stripe> {
+        &self.stripes[self.stripe_number(cluster)].0
     }
 
-    /// Returns the number of a home's stripe; stripes are locked in ascending order.
+    /// Returns the number of a cluster's stripe; stripes are locked in ascending order.
     #[inline]
-    pub fn stripe_number(&self, home: u32) -> usize {
+    pub fn stripe_number(&self, cluster: u32) -> usize {
         // Fibonacci hashing: neighbours go to different stripes.
-        let hash = home.wrapping_mul(0x9E37_79B1) >> 16;
+        let hash = cluster.wrapping_mul(0x9E37_79B1) >> 16;
         hash as usize & (self.stripes.len() - 1)
     }
 
@@ -119,13 +122,13 @@ impl TreeTable {
         &self.stripes[number].0
     }
 
-    /// Returns true if a node is another one or below it, both in this home (anywhere if there is
-    /// none). The answer stays right for as long as a claim holds the node.
+    /// Returns true if a node is another one or below it, both in this cluster (anywhere if there
+    /// is none). The answer stays right for as long as a claim holds the node.
     #[inline]
-    pub fn is_under(&self, node: u32, above: u32, home: u32) -> bool {
+    pub fn is_under(&self, node: u32, above: u32, cluster: u32) -> bool {
         let mut next = node;
         while next != above {
-            if next == home {
+            if next == cluster {
                 return false;
             }
             // Acquire pairs with the Release of a move: this sees what the mover has entered.
@@ -135,27 +138,27 @@ impl TreeTable {
         true
     }
 
-    /// Returns true if two targets in the same home clash, as the tree is now.
+    /// Returns true if two targets in the same cluster clash, as the tree is now.
     pub fn clash(&self, one: &Exact, other: &Exact) -> bool {
-        let home = one.home;
+        let cluster = one.cluster;
         let (one, other) = (one.target, other.target);
         (one.write || other.write)
             && (one.node == other.node
-                || !one.alone && self.is_under(other.node.index, one.node.index, home)
-                || !other.alone && self.is_under(one.node.index, other.node.index, home))
+                || !one.alone && self.is_under(other.node.index, one.node.index, cluster)
+                || !other.alone && self.is_under(one.node.index, other.node.index, cluster))
     }
 
-    /// Returns true if two entries of different claims in the same home clash.
+    /// Returns true if two entries of different claims in the same cluster clash.
     ///
     /// Whether targets clash depends on the tree, which changes while claims wait. So a claim could
     /// come to clash with a later one that has an entry here and waits elsewhere, perhaps for the
     /// first: a deadlock. But only if the entry of one of them is outdated, by the move of its
     /// node; such a claim registers anew in any case, so it is not waited for here.
     ///
-    /// If one of them waits, that is asked first: from a node that has left the home, the way to
+    /// If one of them waits, that is asked first: from a node that has left the cluster, the way to
     /// the root would be climbed.
     #[inline(never)]
-    pub fn meet(&self, one: &HomeEntry, other: &HomeEntry, one_waits: bool) -> bool {
+    pub fn meet(&self, one: &ClusterEntry, other: &ClusterEntry, one_waits: bool) -> bool {
         let are_current = || !self.is_outdated(one) && !self.is_outdated(other);
         let clash = || self.clash(&one.exact, &other.exact);
         (!one_waits || are_current()) && clash() && (one_waits || are_current())
@@ -163,7 +166,7 @@ impl TreeTable {
 
     /// Returns true if the claim of an entry waits, and will have to register anew because of it.
     #[cold]
-    fn is_outdated(&self, entry: &HomeEntry) -> bool {
+    fn is_outdated(&self, entry: &ClusterEntry) -> bool {
         // SAFETY: the registration lives as long as it has an entry, and the caller has locked the
         // stripe of this one.
         let registration = unsafe { entry.claim.0.as_ref() };
@@ -171,12 +174,13 @@ impl TreeTable {
         // the claim validates its entries when it is granted.
         registration.pending.load(Acquire) > 0
             && (registration.is_displaced.load(Acquire)
-                || !self.is_in(entry.exact.target.node, entry.exact.home))
+                || !self.is_in(entry.exact.target.node, entry.exact.cluster))
     }
 
-    /// Returns true if a node exists and is in this home.
-    fn is_in(&self, node: Node, home: u32) -> bool {
-        self.find(node).is_some_and(|slot| slot.gate.load(Acquire) == NONE && slot.home.load(Acquire) == home)
+    /// Returns true if a node exists and is in this cluster.
+    fn is_in(&self, node: Node, cluster: u32) -> bool {
+        self.find(node)
+            .is_some_and(|slot| slot.gate.load(Acquire) == NONE && slot.cluster.load(Acquire) == cluster)
     }
 
     /// Returns a new stamp, which no other task has.

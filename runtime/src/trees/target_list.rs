@@ -1,7 +1,7 @@
 //! The targets of a claim.
 
+use super::key_map::NodeMap;
 use super::node::Node;
-use super::node_map::NodeMap;
 use super::rights::Target;
 use super::short_list::ShortList;
 use alloc::boxed::Box;

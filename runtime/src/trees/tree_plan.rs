@@ -7,6 +7,7 @@ use super::rights::Target;
 use crate::sync::Acquire;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
+use core::any::Any;
 
 /// Ancestors that a plan to link names one by one.
 const MOST_ANCESTORS: usize = 128;
@@ -131,12 +132,12 @@ impl<'s, D: Send + Sync + 'static> TreePlan<'s, '_, D> {
     fn open_way(&mut self, node: Node, to: Node) {
         let table = self.probe.table;
         // Acquire pairs with the Release of a change; both nodes are held, or the plan runs again.
-        let place = |node| table.find(node).map(|slot| (slot.gate.load(Acquire), slot.home.load(Acquire)));
-        if let (Some((gate, _)), Some((NONE, home))) = (place(node), place(to))
+        let place = |node| table.find(node).map(|slot| (slot.gate.load(Acquire), slot.cluster.load(Acquire)));
+        if let (Some((gate, _)), Some((NONE, cluster))) = (place(node), place(to))
             && gate != NONE
-            && let Some(top) = table.nodes.get(home)
+            && let Some(top) = table.nodes.get(cluster)
         {
-            self.hold_all(top.node(home));
+            self.hold_all(top.node(cluster));
         }
     }
 
@@ -165,6 +166,16 @@ impl<'s, D: Send + Sync + 'static> TreePlan<'s, '_, D> {
         let table: &'s super::TreeTable = &self.tree.table;
         // SAFETY: as for `peek`.
         self.name(node, true, false).then(|| unsafe { table.slot(node.index).children() }.as_slice())
+    }
+
+    /// Returns the data of the link from a node to the child that has this index, like
+    /// [`peek`](Self::peek) at the node. `None` also if there is no such child, or the link has no
+    /// data of this type.
+    pub fn link_data<L: Any>(&mut self, parent: Node, index: usize) -> Option<&'s L> {
+        let table: &'s super::TreeTable = &self.tree.table;
+        self.peek(parent)?;
+        // SAFETY: as for `peek`.
+        unsafe { table.link_value(parent.index, index) }?.downcast_ref()
     }
 
     /// Returns the parent of a node, which the task claims to read alone: so it stays the parent.

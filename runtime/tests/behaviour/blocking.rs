@@ -4,13 +4,12 @@
 use crate::common::{Dropped, Flag, Setting, eventually, on_each, silence_tasks, watchdog};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 use xtasking::{
-    Context, JoinError, Priority, QueuePolicy, Runtime, Shutdown,
+    Context, JoinError, Priority, Runtime, Shutdown,
     primitive::{OptimisticSequenced, Sequencing, SpinLatch},
-    queues::Topology,
 };
 
 /// Runs the body with some numbers of workers.
@@ -124,59 +123,6 @@ fn no_task_enters_the_sequenced_object_of_a_blocked_one() {
             assert_eq!(last.join().unwrap(), 2 * round + 2);
         }
     });
-}
-
-/// Where every queue is full, a task runs inside the spawn of another one. What is in the queues
-/// runs while it blocks, but for tasks of the object that the outer one is inside.
-#[test]
-fn a_task_inside_the_spawn_of_another_one_blocks_and_the_queues_are_run() {
-    let _watched = watchdog();
-    for (workers, links) in [(1, Topology::All), (2, Topology::All), (2, Topology::Next)] {
-        let policy = QueuePolicy::XQueue(links);
-        let rt = Runtime::builder().workers(workers).pool(policy).build().unwrap();
-        let object = rt.plain(0).pin(Sequencing).core(0).build();
-        for round in 0..3 {
-            let again = object.clone();
-            let outer = rt.task(object.write()).submit(move |value, cx| {
-                let (before, here) = (*value, thread::current().id());
-                let (has_blocked, went_on, (sender, receiver)) =
-                    (Flag::default(), Flag::default(), channel());
-                let (ran, inline) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-                let receiver = Arc::new(Mutex::new(receiver));
-                cx.task(again.write()).spawn(|value, _| *value += 1);
-                // It comes behind the other task of the object.
-                cx.task(()).core(0).spawn(move |(), _| sender.send("bound").unwrap());
-                for spawned in 0.. {
-                    let (ran, inline, receiver) = (ran.clone(), inline.clone(), receiver.clone());
-                    let (blocks, goes_on) = (has_blocked.clone(), went_on.clone());
-                    cx.task(()).spawn(move |(), cx| {
-                        if thread::current().id() != here || blocks.is_set() {
-                            ran.fetch_add(1, SeqCst);
-                        } else if inline.fetch_add(1, SeqCst) < spawned {
-                            // Some task before this one is in a queue.
-                            blocks.set();
-                            cx.block_in_place(|| {
-                                message(&receiver.lock().unwrap());
-                                eventually("an unbound task runs", || ran.load(SeqCst) > 0);
-                            });
-                            goes_on.set();
-                        }
-                    });
-                    if has_blocked.is_set() {
-                        break;
-                    }
-                }
-                assert!(went_on.is_set());
-                // The outer task has its worker back, and blocks itself.
-                let (sender, receiver) = channel();
-                cx.task(()).core(0).spawn(move |(), _| sender.send("bound").unwrap());
-                receive(cx, &receiver, 1);
-                (*value - before, cx.worker())
-            });
-            assert_eq!(outer.join().unwrap(), (0, 0), "no other task was inside");
-            assert_eq!(rt.task(object.read()).submit(|value, _| *value).join().unwrap(), round + 1);
-        }
-    }
 }
 
 /// The stand-in spins for the latch of the blocked task, which waits for the stand-in.

@@ -55,6 +55,8 @@ mod scheduling;
 mod sets;
 mod several;
 mod shutdown;
+// Its errors are those of the operating system, and `kernel/` has none.
+#[cfg(not(target_os = "none"))]
 mod simulated_network;
 mod stealing;
 mod task_scopes;

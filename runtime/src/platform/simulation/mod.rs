@@ -93,8 +93,8 @@ use timeline::Timeline;
 pub struct Simulation {
     topology: CpuTopology,
     state: SpinMutex<State>,
-    /// The thread that drives the cores, as [`this_thread`] numbers it, or 0. If that thread is
-    /// about to block, a task is.
+    /// The thread that drives the cores, as [`this_thread`](super::this_thread) numbers it, or 0.
+    /// If that thread is about to block, a task is.
     driving_thread: AtomicUsize,
     /// The runtime was dropped by one of its own tasks: the driving thread runs all tasks to the
     /// end.
@@ -292,21 +292,6 @@ impl Simulation {
             drop(shared);
         }
     }
-}
-
-/// Returns a number other than 0 that differs between all threads alive.
-#[cfg(feature = "std")]
-pub(crate) fn this_thread() -> usize {
-    std::thread_local! {
-        static HERE: u8 = const { 0 };
-    }
-    HERE.with(|here| core::ptr::from_ref(here).addr())
-}
-
-/// Returns 1: without an operating system there is one thread.
-#[cfg(not(feature = "std"))]
-pub(crate) fn this_thread() -> usize {
-    1
 }
 
 impl Platform for Simulation {

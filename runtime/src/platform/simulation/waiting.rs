@@ -1,7 +1,7 @@
 //! How a thread outside the simulation waits: it drives the cores meanwhile.
 
-use super::{Simulation, this_thread};
-use crate::platform::WouldBlock;
+use super::Simulation;
+use crate::platform::{WouldBlock, this_thread};
 use crate::scheduler::Driver;
 use crate::sync::{Acquire, Backoff, Relaxed, Release};
 use core::task::Waker;

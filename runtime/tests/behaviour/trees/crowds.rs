@@ -1,4 +1,4 @@
-//! Many entries in one home: more than a home admits at once.
+//! Many entries in one cluster: more than a cluster admits at once.
 
 use super::complete;
 use crate::common::{Flag, Setting, on_each, watchdog};
@@ -10,7 +10,7 @@ fn write_each<'t>(tree: TreeRef<'t, u64>, nodes: &[Node]) -> TreeClaim<'t, Named
     nodes[1..].iter().fold(first, |claim, &node| claim.and_write_alone(node))
 }
 
-/// A task inserts many leaves, and a follow-up waits for all of them in one home.
+/// A task inserts many leaves, and a follow-up waits for all of them in one cluster.
 #[test]
 fn a_follow_up_claims_many_new_leaves() {
     let _watched = watchdog();
@@ -20,8 +20,8 @@ fn a_follow_up_claims_many_new_leaves() {
         let root = tree.root();
         let group = rt.group();
         rt.task(()).of(&group).claim(tree.write_alone(root)).spawn_with(move |(), mut nodes, cx| {
-            let home = nodes.insert(root, 1).unwrap();
-            let leaves: Vec<Node> = (0..300).map(|number| nodes.insert(home, number).unwrap()).collect();
+            let cluster = nodes.insert(root, 1).unwrap();
+            let leaves: Vec<Node> = (0..300).map(|number| nodes.insert(cluster, number).unwrap()).collect();
             let claim = write_each(nodes.tree(), &leaves);
             cx.task(()).as_sibling().claim(claim).spawn_with(move |(), mut nodes, _| {
                 leaves.iter().for_each(|&leaf| *nodes.get_mut(leaf).unwrap() += 1);
@@ -35,14 +35,14 @@ fn a_follow_up_claims_many_new_leaves() {
     });
 }
 
-/// A task waits for two nodes in one home, and has one in another. Many later tasks hold two nodes
-/// in the first home, and wait for the first task in the other.
+/// A task waits for two nodes in one cluster, and has one in another. Many later tasks hold two
+/// nodes in the first cluster, and wait for the first task in the other.
 #[test]
 fn a_waiter_goes_on_although_many_hold() {
     let _watched = watchdog();
     on_each(Setting::threads().filter(|_| !cfg!(miri)), |setting| {
         let rt = setting.build();
-        // The children of the root are homes.
+        // The children of the root are clusters.
         let (tree, all) = complete(&rt, 2, 3);
         let (crowded, other) = (all[1], all[2]);
         let (top, beside, below) = (all[3], all[4], [all[7], all[8]]);

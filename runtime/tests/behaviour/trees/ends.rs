@@ -48,25 +48,25 @@ fn a_panic_poisons_the_nodes_that_were_written() {
     });
 }
 
-/// The tasks that split a home after a panic repair nothing there.
+/// The tasks that split a cluster after a panic repair nothing there.
 #[test]
 fn poison_outlasts_a_split() {
     silence_tasks();
     on_all(|setting| {
         let rt = setting.builder().on_failure(|_| ()).build().unwrap();
         let (tree, all) = complete(&rt, 1, 1);
-        let home = all[1];
-        let bomb = rt.task(()).claim(tree.write(home)).submit_with(move |(), mut nodes, _| {
+        let cluster = all[1];
+        let bomb = rt.task(()).claim(tree.write(cluster)).submit_with(move |(), mut nodes, _| {
             for number in 0..70 {
-                nodes.insert(home, number).unwrap();
+                nodes.insert(cluster, number).unwrap();
             }
-            *nodes.get_mut(home).unwrap() += 1;
+            *nodes.get_mut(cluster).unwrap() += 1;
             panic!("provoked");
         });
         assert!(matches!(bomb.join(), Err(JoinError::Panicked(_))));
         // Ends the follow-ups as well.
         rt.shutdown(Shutdown::Drain);
-        assert!(tree.is_poisoned(home));
+        assert!(tree.is_poisoned(cluster));
     });
 }
 

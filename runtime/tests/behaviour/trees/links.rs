@@ -126,6 +126,89 @@ fn a_parent_may_have_a_child_twice() {
     });
 }
 
+/// Returns the data of the links to all children of a node.
+fn data(nodes: &Nodes<'_, u64>, parent: Node) -> Vec<Option<u32>> {
+    let count = nodes.children(parent).unwrap().len();
+    (0..count).map(|at| nodes.link_data(parent, at).unwrap().copied()).collect()
+}
+
+/// The same bolt at several places of a part, each with data of its own.
+#[test]
+fn data_of_links_stay_with_their_places() {
+    on_all(|setting| {
+        let rt = setting.build();
+        let (tree, all) = complete(&rt, 2, 2);
+        let (root, one, two, bolt) = (all[0], all[1], all[2], all[3]);
+        let task = rt.task(()).claim(tree.write(root)).submit_with(move |(), mut nodes, _| {
+            nodes.link_with(two, bolt, 7u32)?;
+            nodes.link_with(two, bolt, 8u32)?;
+            assert_eq!(data(&nodes, two), [None, None, Some(7), Some(8)]);
+            nodes.insert_at(two, 2, 0)?;
+            nodes.link_at(two, 0, bolt)?;
+            assert_eq!(data(&nodes, two), [None, None, None, None, Some(7), Some(8)]);
+            *nodes.link_data_mut::<u32>(two, 4)?.unwrap() += 10;
+            nodes.unlink(two, bolt)?;
+            assert_eq!(data(&nodes, two), [None, None, None, None, Some(17)]);
+            // A child without a link has data as well, and takes them along.
+            nodes.set_link_data(one, 0, 3u32)?;
+            assert_eq!(data(&nodes, one), [Some(3), None]);
+            nodes.relocate_at(bolt, one, 1)?;
+            assert_eq!(data(&nodes, one), [None, Some(3)]);
+            nodes.relocate_at(bolt, root, 0)?;
+            assert_eq!((data(&nodes, one), data(&nodes, root)), (vec![None], vec![Some(3), None, None]));
+            assert_eq!(nodes.link_data::<u64>(root, 0), Ok(None));
+            assert_eq!(nodes.link_data::<u32>(root, 3), Err(TreeError::NoSuchPlace(root, 3)));
+            assert_eq!(nodes.set_link_data(two, 5, 1u32), Err(TreeError::NoSuchPlace(two, 5)));
+            Ok::<_, TreeError>(())
+        });
+        assert_eq!(task.join().unwrap(), Ok(()));
+
+        // They belong to the parent, which is all that a task has to claim.
+        let claim = tree.planned(move |plan| plan.link_data::<u32>(two, 4).copied());
+        let task = rt.task(()).claim(claim).submit_with(move |(), (found, mut nodes), _| {
+            assert_eq!(nodes.set_link_data(two, 4, 1u32), Err(TreeError::NotClaimed(two)));
+            assert_eq!(nodes.link_data_mut::<u32>(two, 4), Err(TreeError::NotClaimed(two)));
+            assert_eq!(nodes.link_data::<u32>(root, 0), Err(TreeError::NotClaimed(root)));
+            (found, nodes.link_data::<u32>(two, 4).unwrap().copied())
+        });
+        assert_eq!(task.join().unwrap(), (Some(17), Some(17)));
+    });
+}
+
+#[test]
+fn data_of_links_are_dropped_with_them() {
+    on_all(|setting| {
+        let rt = setting.build();
+        let (tree, all) = complete(&rt, 2, 2);
+        let (root, one, two, bolt) = (all[0], all[1], all[2], all[3]);
+        let value = Arc::new(());
+        let there = value.clone();
+        let task = rt.task(()).claim(tree.write(root)).submit_with(move |(), mut nodes, _| {
+            let count = || Arc::strong_count(&there);
+            nodes.link_with(two, bolt, there.clone())?;
+            nodes.link_with(two, bolt, there.clone())?;
+            nodes.set_link_data(two, 0, there.clone())?;
+            assert_eq!(count(), 5);
+            nodes.unlink(two, bolt)?;
+            assert_eq!(count(), 4);
+            nodes.set_link_data(two, 2, "another")?;
+            assert_eq!(count(), 3);
+            nodes.remove(two)?;
+            assert_eq!(count(), 2);
+            // Nodes that get the numbers of those that were removed have no data.
+            for _ in 0..3 {
+                let new = nodes.insert(root, 0)?;
+                nodes.link(new, bolt)?;
+                assert_eq!(data(&nodes, new), [None]);
+            }
+            nodes.set_link_data(one, 1, there.clone())
+        });
+        assert_eq!(task.join().unwrap(), Ok(()));
+        drop((tree, rt));
+        assert_eq!(Arc::strong_count(&value), 1);
+    });
+}
+
 /// A sub-tree with gates is unlinked from the parent that it is below.
 #[test]
 fn a_large_node_moves_to_the_place_of_its_link() {
@@ -133,7 +216,7 @@ fn a_large_node_moves_to_the_place_of_its_link() {
         let rt = setting.build();
         let (tree, all) = complete(&rt, 9, 3);
         let (root, large, deep, end) = (all[0], all[1], all[800], all[30]);
-        // A link leads out of it, and one to it from a home far away.
+        // A link leads out of it, and one to it from a cluster far away.
         link(&rt, &tree, all[10], end).unwrap();
         link(&rt, &tree, deep, large).unwrap();
         assert!(covers(&rt, &tree, large, end) && covers(&rt, &tree, deep, end));
@@ -201,7 +284,7 @@ fn a_node_may_have_very_many_links() {
         });
         let other = fill.join().unwrap().unwrap();
         let mut has_other = true;
-        // Until the last homes are split, the gate above is the root.
+        // Until the last clusters are split, the gate above is the root.
         while has_other {
             let linked = linked.clone();
             let sum = rt.task(()).claim(tree.read(hub)).submit_with(move |(), nodes, _| {

@@ -3,7 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | this one | access to nodes, changes, plans and their errors |
-//! | `crowds` | many entries in one home |
+//! | `crowds` | many entries in one cluster |
 //! | `ends` | panics, cancellations, shutdowns, dropped handles and memory |
 //! | `links` | nodes with several parents |
 //! | `queues` | chains, fan-outs and queues of many tasks |
@@ -206,8 +206,8 @@ fn a_task_claims_for_its_follow_ups() {
     });
 }
 
-/// A task waits for a node, which moves to another home meanwhile. When the task runs, it has the
-/// node where it is now.
+/// A task waits for a node, which moves to another cluster meanwhile. When the task runs, it has
+/// the node where it is now.
 #[test]
 #[cfg_attr(miri, ignore = "on threads of the system")]
 fn a_claim_granted_at_an_old_place_registers_anew() {

@@ -123,6 +123,7 @@ impl World {
         Ok(match action {
             Sum(node) => {
                 nodes.subtree(node)?.for_each(|(_, cell)| cell.begin_read());
+                nodes.subtree(node)?.for_each(|(parent, _)| check_link_data(nodes, parent));
                 let numbers = nodes.subtree(node)?.map(|(_, cell)| cell.number).collect();
                 let stamp = self.stamp();
                 nodes.subtree(node)?.for_each(|(_, cell)| cell.end_read());
@@ -156,7 +157,10 @@ impl World {
                 nodes.get(node)?.begin_write();
                 let at = at.min(nodes.children(node)?.len());
                 let new = (0..count).map(|nth| nodes.insert_at(node, at + nth, Cell::new(number)));
-                let new = new.collect::<Result<_, _>>()?;
+                let new = new.collect::<Result<Vec<_>, _>>()?;
+                for (nth, &child) in new.iter().enumerate() {
+                    nodes.set_link_data(node, at + nth, child)?;
+                }
                 let stamp = self.stamp();
                 nodes.get(node)?.end_write();
                 (stamp, Outcome::New(new))
@@ -166,7 +170,9 @@ impl World {
                 let mut new = Vec::new();
                 for _ in 0..count {
                     let last = new.last().copied().unwrap_or(node);
-                    new.push(nodes.insert(last, Cell::new(number))?);
+                    let child = nodes.insert(last, Cell::new(number))?;
+                    nodes.set_link_data(last, nodes.children(last)?.len() - 1, child)?;
+                    new.push(child);
                 }
                 let stamp = self.stamp();
                 nodes.get(node)?.end_write();
@@ -193,7 +199,7 @@ impl World {
                 if parent != node {
                     nodes.get(node)?.begin_write();
                 }
-                let linked = nodes.link(parent, node);
+                let linked = nodes.link_with(parent, node, node);
                 let stamp = self.stamp();
                 nodes.get(parent)?.end_write();
                 nodes.get(node)?.end_write();
@@ -278,6 +284,14 @@ impl World {
         }
         lock(&self.log).push((stamp, action, outcome));
         assert!(!matches!(action, Panic(..)), "provoked");
+    }
+}
+
+/// Checks that the data of the link to each child of a node are the child's handle, as they were
+/// set when the child came.
+fn check_link_data(nodes: &Nodes<'_, Cell>, parent: Node) {
+    for (at, child) in nodes.children(parent).unwrap().iter().enumerate() {
+        assert_eq!(nodes.link_data(parent, at), Ok(Some(child)), "child {at} of {parent:?}");
     }
 }
 
@@ -453,7 +467,7 @@ impl Model {
         }
         self.leave(top);
         for &node in &nodes {
-            let outside = self.0[&node].children.iter().filter(|child| !inside.contains(child));
+            let outside = self.0[&node].children.iter().filter(|&child| !inside.contains(child));
             for child in outside.copied().collect::<Vec<_>>() {
                 remove_last(&mut self.at(child).further, node);
             }

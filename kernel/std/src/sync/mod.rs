@@ -1,0 +1,177 @@
+//! Locks, barriers, and what is initialised once.
+
+pub mod mpsc;
+
+pub use alloc::sync::{Arc, Weak};
+pub use core::sync::atomic;
+
+use crate::pause::Pause;
+use core::cell::UnsafeCell;
+use core::fmt;
+use core::ops::{Deref, DerefMut};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+
+/// A lock that was poisoned, which none is.
+#[derive(Debug)]
+pub struct PoisonError<T>(T);
+
+impl<T> PoisonError<T> {
+    /// Returns what the lock has.
+    pub fn into_inner(self) -> T {
+        self.0
+    }
+}
+
+/// Why a lock was not taken.
+#[derive(Debug)]
+pub enum TryLockError<T> {
+    /// The lock is poisoned, which none is.
+    Poisoned(PoisonError<T>),
+    /// Another core holds it.
+    WouldBlock,
+}
+
+/// A lock whose waiters look again and again.
+#[derive(Default)]
+pub struct Mutex<T: ?Sized> {
+    is_held: AtomicBool,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the value moves between cores one at a time, under the lock.
+unsafe impl<T: Send + ?Sized> Send for Mutex<T> {}
+// SAFETY: the flag gives the value to one core at a time, so `T: Send` is enough.
+unsafe impl<T: Send + ?Sized> Sync for Mutex<T> {}
+
+/// Unlocks a mutex when it is dropped.
+pub struct MutexGuard<'a, T: ?Sized>(&'a Mutex<T>);
+
+impl<T> Mutex<T> {
+    /// Creates a mutex.
+    pub const fn new(value: T) -> Self {
+        Self { is_held: AtomicBool::new(false), value: UnsafeCell::new(value) }
+    }
+
+    /// Returns the value.
+    pub fn into_inner(self) -> Result<T, PoisonError<T>> {
+        Ok(self.value.into_inner())
+    }
+}
+
+impl<T: ?Sized> Mutex<T> {
+    /// Waits for the lock.
+    pub fn lock(&self) -> Result<MutexGuard<'_, T>, PoisonError<MutexGuard<'_, T>>> {
+        let mut pause = Pause::default();
+        loop {
+            if let Ok(guard) = self.try_lock() {
+                return Ok(guard);
+            }
+            pause.wait();
+        }
+    }
+
+    /// Takes the lock unless another core has it.
+    pub fn try_lock(&self) -> Result<MutexGuard<'_, T>, TryLockError<MutexGuard<'_, T>>> {
+        // Acquire pairs with the Release of the guard before.
+        if self.is_held.swap(true, Acquire) { Err(TryLockError::WouldBlock) } else { Ok(MutexGuard(self)) }
+    }
+}
+
+impl<T: ?Sized> Deref for MutexGuard<'_, T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        // SAFETY: this guard holds the lock.
+        unsafe { &*self.0.value.get() }
+    }
+}
+
+impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: this guard holds the lock and is borrowed mutably.
+        unsafe { &mut *self.0.value.get() }
+    }
+}
+
+impl<T: ?Sized> Drop for MutexGuard<'_, T> {
+    fn drop(&mut self) {
+        // Release pairs with the Acquire of `try_lock`.
+        self.0.is_held.store(false, Release);
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for Mutex<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Mutex")
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for MutexGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MutexGuard")
+    }
+}
+
+/// What is done once.
+pub struct Once(AtomicBool);
+
+impl Once {
+    /// Creates it.
+    #[expect(clippy::new_without_default, reason = "the standard library has no default either")]
+    pub const fn new() -> Self {
+        Self(AtomicBool::new(false))
+    }
+
+    /// Calls a function, the first time.
+    pub fn call_once(&self, run: impl FnOnce()) {
+        // AcqRel for a later call alone: this one does not wait for the first.
+        if !self.0.swap(true, AcqRel) {
+            run();
+        }
+    }
+}
+
+/// A value that is made once.
+pub struct OnceLock<T>(once_cell::race::OnceBox<T>);
+
+impl<T> OnceLock<T> {
+    /// Creates it without a value.
+    #[expect(clippy::new_without_default, reason = "the tests need none")]
+    pub const fn new() -> Self {
+        Self(once_cell::race::OnceBox::new())
+    }
+
+    /// Returns the value.
+    pub fn get(&self) -> Option<&T> {
+        self.0.get()
+    }
+
+    /// Sets the value, or returns the new one if there is one already.
+    pub fn set(&self, value: T) -> Result<(), T> {
+        self.0.set(alloc::boxed::Box::new(value)).map_err(|value| *value)
+    }
+
+    /// Returns the value, which is made now if there is none.
+    pub fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
+        self.0.get_or_init(|| alloc::boxed::Box::new(make()))
+    }
+}
+
+/// A point that some threads pass together.
+pub struct Barrier {
+    threads: usize,
+    arrived: AtomicUsize,
+}
+
+impl Barrier {
+    /// Creates a barrier for a number of threads.
+    pub const fn new(threads: usize) -> Self {
+        Self { threads, arrived: AtomicUsize::new(0) }
+    }
+
+    /// Waits until all threads have come here.
+    pub fn wait(&self) {
+        // SeqCst: what each thread did before is seen by all after it.
+        let round = self.arrived.fetch_add(1, SeqCst) / self.threads;
+        Pause::until(|| self.arrived.load(SeqCst) / self.threads != round);
+    }
+}

@@ -1,0 +1,36 @@
+//! Collects test functions in a list that an image goes through.
+
+#![forbid(unsafe_code)]
+
+use proc_macro::{TokenStream, TokenTree};
+
+/// Names of what no kernel has. A test that uses one of them is not compiled here.
+const ABSENT: [&str; 2] = ["tokio", "spawn_handler"];
+
+/// Puts the function into the list of tests, which the linker makes of the section `.tests`.
+#[proc_macro_attribute]
+pub fn test(_: TokenStream, function: TokenStream) -> TokenStream {
+    if uses_absent(function.clone()) {
+        return TokenStream::new();
+    }
+    let mut tokens = function.clone().into_iter();
+    let is_keyword = |token: &TokenTree| matches!(token, TokenTree::Ident(word) if word.to_string() == "fn");
+    let name = tokens.by_ref().find(is_keyword).and_then(|_| tokens.next()).expect("a function has a name");
+    let entry = format!(
+        "const _: () = {{
+            #[used]
+            #[unsafe(link_section = \".tests\")]
+            static TEST: (&str, fn()) = (::core::concat!(::core::module_path!(), \"::{name}\"), {name});
+        }};"
+    );
+    function.into_iter().chain(entry.parse::<TokenStream>().expect("it is Rust")).collect()
+}
+
+/// Returns true if one of the [`ABSENT`] names occurs.
+fn uses_absent(tokens: TokenStream) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Group(group) => uses_absent(group.stream()),
+        TokenTree::Ident(word) => ABSENT.contains(&&*word.to_string()),
+        _ => false,
+    })
+}
