@@ -203,6 +203,31 @@ fn a_large_pipeline_of_a_client_that_sends_nothing_more_is_served_and_ended() {
 }
 
 #[test]
+fn a_client_that_sends_nothing_more_and_reads_late_gets_its_replies_and_the_end() {
+    let _watched = watchdog();
+    let (_rt, service, address) = start(1);
+    let mut client = TcpStream::connect(address).unwrap();
+    let value = "x".repeat(1000);
+    exchange(&mut client, format!("SET v {value}\r\n").as_bytes(), b"+OK\r\n");
+    // More short replies than there is room for, as far as the requests are taken; then the end.
+    client.set_nonblocking(true).unwrap();
+    let requests = "GET v\r\n".repeat(100);
+    let mut sent = 0;
+    for _ in 0..250 {
+        sent += client.write(&requests.as_bytes()[sent % 7..]).unwrap_or(0);
+        thread::yield_now();
+    }
+    client.set_nonblocking(false).unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    let mut replies = Vec::new();
+    client.read_to_end(&mut replies).unwrap();
+    let reply = format!("$1000\r\n{value}\r\n");
+    assert_eq!(replies.len(), sent / 7 * reply.len());
+    assert!(replies.chunks(reply.len()).all(|part| part == reply.as_bytes()));
+    eventually("the client is gone", || service.engine().server().clients.is_empty());
+}
+
+#[test]
 fn a_client_that_has_gone_takes_nothing_from_a_list() {
     let _watched = watchdog();
     let (_rt, service, address) = start(2);

@@ -14,6 +14,7 @@ use core::fmt;
 use core::mem;
 use core::ops::Deref;
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
 
 /// Output of a stream that waits for a task, at most, in bytes. What is more is sent at once.
 const MOST_WAITING: usize = 4 << 10;
@@ -73,7 +74,8 @@ struct Shared<S> {
 #[derive(Default)]
 struct Output {
     bytes: Vec<u8>,
-    /// A task is going to send it.
+    /// A task is going to send it, if this is still true then. Otherwise it waits for room, or a
+    /// caller has the error.
     has_task: bool,
     /// A task could not send it: the next call for this stream gets the error.
     error: Option<io::Error>,
@@ -92,6 +94,8 @@ mod sealed {
     pub trait Stream: mio::event::Source + Send + Sync + core::fmt::Debug + 'static {
         fn receive(&self, buffer: &mut [u8]) -> io::Result<usize>;
         fn send(&self, bytes: &[u8]) -> io::Result<usize>;
+        /// Ends both directions, which is an event.
+        fn end(&self);
         #[cfg(unix)]
         fn descriptor(&self) -> std::os::fd::RawFd;
     }
@@ -106,6 +110,11 @@ macro_rules! stream {
 
             fn send(&self, bytes: &[u8]) -> io::Result<usize> {
                 (&mut &*self).write(bytes)
+            }
+
+            fn end(&self) {
+                // An error means that it has ended by itself.
+                _ = self.shutdown(Shutdown::Both);
             }
 
             #[cfg(unix)]
@@ -140,6 +149,9 @@ impl Output {
             }
         };
         self.bytes.drain(..sent);
+        if self.bytes.is_empty() && self.bytes.capacity() > MOST_WAITING {
+            self.bytes = Vec::new();
+        }
         result
     }
 }
@@ -154,10 +166,18 @@ impl<S> Shared<S> {
 impl<S: Batchable> Sender for Shared<S> {
     fn send(&self) {
         let mut output = self.output.lock();
-        output.has_task = false;
+        // What found no room since then is left to the event that says when there is some: its
+        // handler has to find it, as it may be going to close the stream after it.
+        if !mem::take(&mut output.has_task) && !planted!("task-sends-anyway") {
+            return;
+        }
         // If something is left, an event says when there is room, and its handler flushes.
         if let Err(error) = output.send(&self.stream) {
             output.error = Some(error);
+            // The program may have nothing more to send: an event leads it to the error.
+            if !planted!("error-without-event") {
+                self.stream.end();
+            }
         }
     }
 }
@@ -174,7 +194,10 @@ impl<S: Batchable> BatchedStream<S> {
         if !self.shared.is_own() {
             return Ok(true);
         }
-        self.shared.output.lock().send(&self.shared.stream)
+        let mut output = self.shared.output.lock();
+        let result = output.send(&self.shared.stream);
+        output.has_task &= matches!(result, Ok(true));
+        result
     }
 
     /// Moves short output to what waits for a task. Returns false if it has to be sent at once.
@@ -192,7 +215,11 @@ impl<S: Batchable> BatchedStream<S> {
         if output.bytes.is_empty() && bytes.is_empty() {
             return true;
         }
-        output.bytes.append(bytes);
+        if output.bytes.is_empty() && bytes.capacity() <= MOST_WAITING {
+            mem::swap(&mut output.bytes, bytes);
+        } else {
+            output.bytes.append(bytes);
+        }
         if !mem::replace(&mut output.has_task, true) {
             // The task may run at once, in this one.
             drop(output);
@@ -208,6 +235,10 @@ impl<S: Batchable> Buffered<BatchedStream<S>> {
     /// this worker sends it after the tasks that the worker has now, together with the output of
     /// other streams. So the replies to many clients leave together, which costs less for each.
     ///
+    /// Only more urgent tasks that come later come before it; if this task has a
+    /// [high priority](crate::Priority::High), the one that sends has that, too. But it comes after
+    /// this task: a handler that goes on for long calls [`flush`](Self::flush) instead.
+    ///
     /// Returns false if there is no room: then the stream reports when it is writable, and the
     /// handler flushes again. True does not mean that the system has the output. A program that is
     /// going to close the stream calls `flush`, and closes it once that returns true.
@@ -217,7 +248,9 @@ impl<S: Batchable> Buffered<BatchedStream<S>> {
     ///
     /// # Errors
     ///
-    /// As for [`flush`](Self::flush), also of what waited.
+    /// As for [`flush`](Self::flush), also of what waited. The task that sends leaves an error to
+    /// the next call. It shuts the stream down in both directions, so that an event says that the
+    /// stream is [closed](super::Ready::is_closed).
     pub fn flush_soon(&mut self, cx: &mut Context) -> io::Result<bool> {
         if let Some((stream, output)) = self.stream_and_output()
             && stream.send_soon(output, cx)

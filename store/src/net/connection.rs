@@ -68,7 +68,8 @@ impl<S: Socket> Connection<S> {
 
     /// Handles an event of the socket.
     pub fn handle(&mut self, event: Event<'_, Self>, cx: &mut Context) -> Handled {
-        if event.ready().is_writable() && self.io.unsent() > 0 {
+        // At its end also if nothing is left: then it closes.
+        if event.ready().is_writable() && (self.is_ending || self.io.unsent() > 0) {
             self.send(cx);
         }
         self.unread = self.unread | event.ready();
