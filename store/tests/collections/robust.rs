@@ -72,7 +72,7 @@ fn no_arguments_end_a_command_without_a_reply() {
     let groups = ["list", "hash", "set", "sorted-set"];
     let is_meant = |name: &str, group| groups.contains(&group) || name.starts_with("sort");
     for command in commands().filter(|command| is_meant(command.name, command.group)) {
-        for _ in 0..80 {
+        for _ in 0..200 {
             for fill in ["rpush l0 a 1 b 1 2", "hset h0 a 1 b 2", "sadd s0 1 2 3", "zadd z0 1 a 2 b 3 c"] {
                 run(&mut client, fill);
             }
