@@ -56,9 +56,9 @@ fn tasks_change_the_hierarchy_and_panic() {
     let json = directory.path().join("report.json");
     let json = json.to_str().unwrap();
     let hierarchies: [&[&str]; 2] =
-        [&["--nodes", "200,400"], &["--hierarchy", "random-dag", "--nodes", "200"]];
+        [&["--nodes", "200,600"], &["--hierarchy", "random-dag", "--nodes", "300"]];
     for hierarchy in hierarchies {
-        let mut arguments = vec!["hierarchy", "--quick", "--tasks", "120", "--workers", "2", "--json", json];
+        let mut arguments = vec!["hierarchy", "--quick", "--tasks", "200", "--workers", "2", "--json", json];
         arguments.extend(["--skew", "2", "--structural", "0,30", "--panics", "4", "--stealing", "on,off"]);
         arguments.extend(hierarchy);
         let stdout = passes(&xtasking(&arguments));
@@ -142,7 +142,7 @@ fn each_worker_has_its_tasks() {
 
 #[test]
 fn operations_keep_the_invariants_with_all_kinds_of_long_reads() {
-    let small = ["stmbench7", "--small", "--repetitions", "1", "--operations", "80", "--workers", "2"];
+    let small = ["stmbench7", "--small", "--repetitions", "1", "--operations", "120", "--workers", "2"];
     for (how, words) in [
         ("claimed", ""),
         ("snapshot", ", long reads from snapshots"),
@@ -151,7 +151,7 @@ fn operations_keep_the_invariants_with_all_kinds_of_long_reads() {
         let arguments: Vec<&str> = small.into_iter().chain(["--long-reads", how]).collect();
         let stdout = passes(&xtasking(&arguments));
         let title = format!(
-            "STMBench7: 80 operations, 4 at a time for each worker{words} · 20 composite parts of 10 \
+            "STMBench7: 120 operations, 4 at a time for each worker{words} · 20 composite parts of 10 \
                 atomic ones"
         );
         for words in [title.as_str(), "write-dominated, long traversals"] {
@@ -171,7 +171,7 @@ fn operations_in_virtual_time_can_be_replayed() {
         "--virtual",
         "--small",
         "--operations",
-        "150",
+        "300",
         "--workers",
         "16",
         "--workload",
