@@ -10,15 +10,13 @@ pub(super) fn container(_: &mut Call<'_, '_>) -> CommandResult {
 }
 
 /// Returns the entry of the subcommand that lists the others with what they do, by
-/// [`list_subcommands`]. `group` and `since` are those of Redis.
+/// [`list_subcommands`]. `since` is that of Redis.
 pub(super) const fn help(
     name: &'static str,
     run: fn(&mut Call<'_, '_>) -> CommandResult,
-    group: &'static str,
     since: &'static str,
 ) -> Command {
     Command::new(name, 2, run).flags(&[Flags::LOADING, Flags::STALE]).doc(
-        group,
         since,
         "O(1)",
         "Show helpful text about the different subcommands",

@@ -7,6 +7,8 @@
 //! | `effects` | [`Effects`]: what a command changed |
 //! | `error` | [`CommandError`]: Redis' error texts |
 //! | `spec` | [`Command`]: an entry in the table |
+//! | `key_positions` | [`KeyPositions`]: which of its arguments are keys |
+//! | `family` | [`Family`]: what the entries of a family have in common |
 //! | `expiry` | times of expiry among the arguments |
 //! | `resolve`, `execute` | finds the command of a request; runs it |
 //! | `lookups` | which commands look keys up to read them |
@@ -28,13 +30,14 @@
 //! `COMMANDS` of its family:
 //!
 //! ```ignore
-//! pub(super) const COMMANDS: &[Command] = &[
+//! const FAMILY: Family = Family::new("string", &["string"]);
+//!
+//! pub(super) const COMMANDS: &[Command] = &FAMILY.commands([
 //!     Command::new("getdel", 2, getdel)
-//!         .flags(&[Flags::WRITE, Flags::FAST])
-//!         .keys(1, 1, 1)
-//!         .categories(&["string"])
-//!         .doc("string", "6.2.0", "O(1)", "Get the value of a key and delete the key"),
-//! ];
+//!         .writes_key()
+//!         .flags(&[Flags::FAST])
+//!         .doc("6.2.0", "O(1)", "Get the value of a key and delete the key"),
+//! ]);
 //! ```
 //!
 //! A command that reads one value is a [`Reader`]; it takes less time.
@@ -58,10 +61,12 @@ mod effects;
 mod error;
 mod execute;
 mod expiry;
+mod family;
 mod generic;
 mod geo;
 mod hashes;
 mod hyperloglogs;
+mod key_positions;
 mod lists;
 mod lookups;
 mod operands;
@@ -89,9 +94,11 @@ pub(crate) use effects::SnapshotRequest;
 pub use effects::{Effects, Event, EventClass};
 pub use error::CommandError;
 pub(crate) use execute::{Executed, execute, write_timeout};
+use family::Family;
+pub use key_positions::KeyPositions;
 pub use resolve::{check_access, resolve};
 pub(crate) use resolve::{check_listening, find_named};
 pub(crate) use rights::{QueuedRefusal, Reach, check_rights};
-pub use spec::{Command, Flags, KeyPositions, Reader, Run};
+pub use spec::{Command, Flags, Reader, Run};
 pub use table::{commands, find};
 pub(crate) use transactions::note_refused;

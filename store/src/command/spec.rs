@@ -1,9 +1,9 @@
 //! What the table says of a command.
 
-use super::{Call, CommandError, CommandResult, Reach};
-use crate::resp::{Args, Reply, parse_integer};
+use super::{Call, CommandError, CommandResult, KeyPositions, Reach};
+use crate::resp::{Args, Reply};
 use crate::value::ValueRef;
-use std::ops::{BitOr, Range};
+use std::ops::BitOr;
 
 /// A command: its entry in the table. Made by [`Command::new`] and the methods after it.
 #[derive(Debug)]
@@ -56,92 +56,6 @@ pub type Reader = fn(Option<ValueRef<'_>>, Args<'_>, &mut Reply) -> Result<(), C
 /// Properties of a command, a bit each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flags(u32);
-
-/// Which arguments of a command are keys, and so which shards its task holds.
-#[derive(Clone, Copy, Debug)]
-pub enum KeyPositions {
-    /// It has no keys, and touches no shard.
-    None,
-    /// From the first to the last argument in steps; a negative last one counts from the end.
-    Range {
-        /// The first key.
-        first: usize,
-        /// The last key.
-        last: isize,
-        /// From one key to the next.
-        step: usize,
-    },
-    /// The function returns the positions; none if the arguments are malformed, which the command
-    /// then reports.
-    Function(fn(Args<'_>) -> Vec<usize>),
-    /// As many arguments as the one at `count` says, right after it; before it there may be a
-    /// destination. None if there are fewer, which the command then reports.
-    Counted {
-        /// The number of keys.
-        count: usize,
-        /// Whether the first argument is a key too.
-        has_destination: bool,
-    },
-    /// As `Function`; and if there are patterns among the arguments that lead to other keys, it
-    /// touches all shards.
-    Patterns {
-        /// Returns the positions of the keys that are arguments.
-        keys: fn(Args<'_>) -> Vec<usize>,
-        /// Returns true if there are such patterns.
-        has_patterns: fn(Args<'_>) -> bool,
-    },
-    /// It touches all shards: the whole keyspace, or keys that are not among its arguments.
-    All,
-    /// Its first argument is a cursor, which says in which shards to go on.
-    Cursor,
-    /// The keys that the session watches.
-    Watched,
-    /// The keys that the session watches, and those of the commands that it has queued.
-    Transaction,
-}
-
-impl KeyPositions {
-    /// Returns first, last and step of the keys that are at the same positions in every call.
-    pub fn fixed(self) -> (usize, isize, usize) {
-        match self {
-            Self::Range { first, last, step } => (first, last, step),
-            Self::Patterns { .. } | Self::Counted { has_destination: true, .. } => (1, 1, 1),
-            _ => (0, 0, 0),
-        }
-    }
-
-    /// Returns true if there may be keys among the arguments.
-    pub(crate) fn are_arguments(self) -> bool {
-        !matches!(self, Self::None | Self::All | Self::Cursor | Self::Watched | Self::Transaction)
-    }
-
-    /// Returns the positions of the keys among the arguments. There are at least as many arguments
-    /// as the arity demands.
-    pub fn positions(self, args: Args<'_>) -> Vec<usize> {
-        match self {
-            Self::None | Self::All | Self::Cursor | Self::Watched | Self::Transaction => Vec::new(),
-            Self::Range { first, last, step } => {
-                let last = if last < 0 { args.len().saturating_add_signed(last) } else { last as usize };
-                (first..=last.min(args.len().saturating_sub(1))).step_by(step).collect()
-            }
-            Self::Counted { count, has_destination } => {
-                let keys = counted(args, count);
-                let destination = (has_destination && !keys.is_empty()).then_some(1);
-                destination.into_iter().chain(keys).collect()
-            }
-            Self::Function(find) | Self::Patterns { keys: find, .. } => find(args),
-        }
-    }
-}
-
-/// Returns the positions of the keys that follow their number at `at`; none if there are not so
-/// many.
-fn counted(args: Args<'_>, at: usize) -> Range<usize> {
-    let count = args.get(at).and_then(parse_integer).and_then(|count| usize::try_from(count).ok());
-    let first = at + 1;
-    let end = count.and_then(|count| first.checked_add(count)).filter(|&end| end <= args.len());
-    first..end.unwrap_or(first)
-}
 
 macro_rules! flags {
     ($($(#[$doc:meta])* $constant:ident = $bit:literal $name:literal;)*) => {
@@ -233,7 +147,7 @@ impl Command {
 
     /// Begins an entry of a command that reads one value: the name, the arity, and the function.
     pub const fn reading(name: &'static str, arity: i32, reader: Reader) -> Self {
-        Self::running(name, arity, Run::Read(reader)).flags(&[Flags::READONLY]).keys(1, 1, 1)
+        Self::running(name, arity, Run::Read(reader)).reads_key()
     }
 
     const fn running(name: &'static str, arity: i32, run: Run) -> Self {
@@ -243,7 +157,7 @@ impl Command {
             flags: Flags::NONE,
             keys: KeyPositions::None,
             categories: &[],
-            group: "generic",
+            group: "",
             since: "1.0.0",
             complexity: "",
             summary: "",
@@ -275,6 +189,16 @@ impl Command {
     pub(crate) const fn reaching(mut self, reach: fn(Args<'_>) -> Option<Reach>) -> Self {
         self.reach = Some(reach);
         self
+    }
+
+    /// Says that it reads the key that is its first argument.
+    pub(super) const fn reads_key(self) -> Self {
+        self.flags(&[Flags::READONLY]).keys(1, 1, 1)
+    }
+
+    /// Says that it changes the key that is its first argument.
+    pub(super) const fn writes_key(self) -> Self {
+        self.flags(&[Flags::WRITE]).keys(1, 1, 1)
     }
 
     /// Says that the arguments from `first` to `last` in steps are keys.
@@ -330,15 +254,14 @@ impl Command {
         self
     }
 
-    /// Sets what the documentation says: group, first version, complexity, and a line.
-    pub const fn doc(
-        mut self,
-        group: &'static str,
-        since: &'static str,
-        complexity: &'static str,
-        summary: &'static str,
-    ) -> Self {
+    /// Sets the group in the documentation.
+    pub const fn group(mut self, group: &'static str) -> Self {
         self.group = group;
+        self
+    }
+
+    /// Sets what the documentation says: first version, complexity, and a line.
+    pub const fn doc(mut self, since: &'static str, complexity: &'static str, summary: &'static str) -> Self {
         self.since = since;
         self.complexity = complexity;
         self.summary = summary;

@@ -2,7 +2,7 @@
 
 use super::execute::{execute, write_null};
 use super::rights::{find_queued_refusal, refuse_queued};
-use super::{Call, Command, CommandError, CommandResult, Flags, KeyPositions, note_time, resolve};
+use super::{Call, Command, CommandError, CommandResult, Family, Flags, KeyPositions, note_time, resolve};
 use crate::resp::Args;
 use crate::server::{CommandCounts, Setting, Times};
 use crate::session::{Session, Transaction, WatchedKey};
@@ -10,9 +10,10 @@ use std::time::Instant;
 
 const ALWAYS: &[Flags] = &[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST, Flags::ALLOW_BUSY];
 
-pub(super) const COMMANDS: &[Command] = &[
-    Command::new("multi", 1, multi).flags(ALWAYS).categories(&["transaction"]).doc(
-        "transactions",
+const FAMILY: Family = Family::new("transactions", &["transaction"]);
+
+pub(super) const COMMANDS: &[Command] = &FAMILY.commands([
+    Command::new("multi", 1, multi).flags(ALWAYS).doc(
         "1.2.0",
         "O(1)",
         "Mark the start of a transaction block",
@@ -20,40 +21,23 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::new("exec", 1, exec)
         .flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::SKIP_SLOWLOG])
         .keys_from(KeyPositions::Transaction)
-        .categories(&["transaction"])
-        .doc(
-            "transactions",
-            "1.2.0",
-            "Depends on commands in the transaction",
-            "Execute all commands issued after MULTI",
-        ),
-    Command::new("discard", 1, discard)
-        .flags(ALWAYS)
-        .keys_from(KeyPositions::Watched)
-        .categories(&["transaction"])
-        .doc(
-            "transactions",
-            "2.0.0",
-            "O(N), when N is the number of queued commands",
-            "Discard all commands issued after MULTI",
-        ),
-    Command::new("watch", -2, watch)
-        .flags(ALWAYS)
-        .flags(&[Flags::LOCKS_KEYS])
-        .keys(1, -1, 1)
-        .categories(&["transaction"])
-        .doc(
-            "transactions",
-            "2.2.0",
-            "O(1) for every key.",
-            "Watch the given keys to determine execution of the MULTI/EXEC block",
-        ),
-    Command::new("unwatch", 1, unwatch)
-        .flags(ALWAYS)
-        .keys_from(KeyPositions::Watched)
-        .categories(&["transaction"])
-        .doc("transactions", "2.2.0", "O(1)", "Forget about all watched keys"),
-];
+        .doc("1.2.0", "Depends on commands in the transaction", "Execute all commands issued after MULTI"),
+    Command::new("discard", 1, discard).flags(ALWAYS).keys_from(KeyPositions::Watched).doc(
+        "2.0.0",
+        "O(N), when N is the number of queued commands",
+        "Discard all commands issued after MULTI",
+    ),
+    Command::new("watch", -2, watch).flags(ALWAYS).flags(&[Flags::LOCKS_KEYS]).keys(1, -1, 1).doc(
+        "2.2.0",
+        "O(1) for every key.",
+        "Watch the given keys to determine execution of the MULTI/EXEC block",
+    ),
+    Command::new("unwatch", 1, unwatch).flags(ALWAYS).keys_from(KeyPositions::Watched).doc(
+        "2.2.0",
+        "O(1)",
+        "Forget about all watched keys",
+    ),
+]);
 
 fn multi(call: &mut Call<'_, '_>) -> CommandResult {
     if call.session.is_in_transaction() {

@@ -10,7 +10,7 @@
 mod options;
 mod pattern;
 
-use super::{Call, Command, CommandError, CommandResult, EventClass, Flags, Reach};
+use super::{Call, Command, CommandError, CommandResult, EventClass, Family, Flags, Reach};
 use crate::resp::{Args, parse_double};
 use crate::value::{CompactLimits, End, List, Value, ValueRef};
 use options::Options;
@@ -21,25 +21,24 @@ use std::ops::Range;
 const COMPLEXITY: &str = "O(N+M*log(M)) where N is the number of elements in the list or set to sort, \
      and M the number of returned elements. When the elements are not sorted, complexity is O(N).";
 
-pub(super) const COMMANDS: &[Command] = &[
+const FAMILY: Family = Family::new("generic", &["set", "sortedset", "list", "dangerous"]);
+
+pub(super) const COMMANDS: &[Command] = &FAMILY.commands([
     Command::new("sort", -2, sort)
         .flags(&[Flags::WRITE, Flags::DENYOOM, Flags::MOVABLE_KEYS])
         .keys_and_patterns(options::keys, options::has_patterns)
         .reaching(|args| reach(args, true))
-        .categories(&["set", "sortedset", "list", "dangerous"])
-        .doc("generic", "1.0.0", COMPLEXITY, "Sort the elements in a list, set or sorted set"),
+        .doc("1.0.0", COMPLEXITY, "Sort the elements in a list, set or sorted set"),
     Command::new("sort_ro", -2, sort_ro)
         .flags(&[Flags::READONLY, Flags::MOVABLE_KEYS])
         .keys_and_patterns(options::read_only_keys, options::has_patterns)
         .reaching(|args| reach(args, false))
-        .categories(&["set", "sortedset", "list", "dangerous"])
         .doc(
-            "generic",
             "7.0.0",
             COMPLEXITY,
             "Sort the elements in a list, set or sorted set. Read-only variant of SORT.",
         ),
-];
+]);
 
 /// Elements of the collection.
 type Elements<'v> = Vec<Cow<'v, [u8]>>;
