@@ -3,7 +3,7 @@
 use super::operands::reversible;
 use super::{Block, Call, CommandError, CommandResult, EventClass, NullReply, Outcome, WakeCondition};
 use crate::glob;
-use crate::resp::{Args, parse_integer};
+use crate::resp::{Args, Reply, parse_integer};
 use crate::session::Session;
 use crate::value::{CompactLimits, KeyedHasher, Value, ValueRef};
 use indexmap::IndexSet;
@@ -17,6 +17,23 @@ impl Call<'_, '_> {
     /// Returns the sizes up to which values are compact.
     pub(super) fn limits(&self) -> CompactLimits {
         self.server.settings.value_limits()
+    }
+
+    /// Removes named elements of the collection at a key, and writes how many there were. `remove`
+    /// returns that number, and whether the collection is empty now.
+    pub(super) fn remove_named(
+        &mut self,
+        class: EventClass,
+        event: &'static str,
+        remove: impl FnOnce(&mut Value, Args<'_>) -> Result<(usize, bool), CommandError>,
+    ) -> CommandResult {
+        let (key, names) = (self.args.at(1), self.args.skip(2));
+        let Some(value) = self.keys.get_mut(key) else { return self.count(0) };
+        let (removed, is_empty) = remove(value, names)?;
+        if removed > 0 {
+            self.shrunk(class, event, key, is_empty);
+        }
+        self.count(removed)
     }
 
     /// Says that elements of a collection were removed, and removes the key if it `is_empty` now.
@@ -96,8 +113,25 @@ impl<'a> Scan<'a> {
         }
     }
 
+    /// Begins the reply to a scan, and reads the options after its cursor. Without a collection it
+    /// completes the reply, and returns nothing.
+    pub(super) fn begin<C>(
+        cursor: u64,
+        collection: Option<C>,
+        args: Args<'a>,
+        reply: &mut Reply,
+    ) -> Result<Option<(C, Self)>, CommandError> {
+        reply.array(2);
+        let Some(collection) = collection else {
+            reply.bulk_integer(0);
+            reply.array(0);
+            return Ok(None);
+        };
+        Ok(Some((collection, Self::parse(cursor, args.skip(3))?)))
+    }
+
     /// Reads the options after the cursor.
-    pub(super) fn parse(cursor: u64, mut options: Args<'a>) -> Result<Self, CommandError> {
+    fn parse(cursor: u64, mut options: Args<'a>) -> Result<Self, CommandError> {
         let mut scan = Self { cursor, count: SCAN_COUNT, pattern: None };
         while !options.is_empty() {
             let value = options.get(1).ok_or(CommandError::SYNTAX)?;

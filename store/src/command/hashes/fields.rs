@@ -58,15 +58,11 @@ pub(super) fn hmget(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 pub(super) fn hdel(call: &mut Call<'_, '_>) -> CommandResult {
-    let (args, key) = (call.args, call.args.at(1));
-    let Some(hash) = call.keys.get_mut(key) else { return call.count(0) };
-    let hash = hash.as_hash_mut()?;
-    let removed = args.iter().skip(2).filter(|field| hash.remove(field)).count();
-    let is_empty = hash.is_empty();
-    if removed > 0 {
-        call.shrunk(EventClass::Hash, "hdel", key, is_empty);
-    }
-    call.count(removed)
+    call.remove_named(EventClass::Hash, "hdel", |value, fields| {
+        let hash = value.as_hash_mut()?;
+        let removed = fields.iter().filter(|field| hash.remove(field)).count();
+        Ok((removed, hash.is_empty()))
+    })
 }
 
 pub(super) fn hlen(value: Option<ValueRef<'_>>, _: Args<'_>, reply: &mut Reply) -> Result<(), CommandError> {

@@ -73,13 +73,7 @@ pub(super) fn hrandfield(call: &mut Call<'_, '_>) -> CommandResult {
 pub(super) fn hscan(call: &mut Call<'_, '_>) -> CommandResult {
     let cursor = Scan::parse_cursor(call.args.at(2))?;
     let hash = call.keys.get(call.args.at(1)).map(ValueRef::as_hash).transpose()?;
-    call.reply.array(2);
-    let Some(hash) = hash else {
-        call.reply.bulk_integer(0);
-        call.reply.array(0);
-        return call.done();
-    };
-    let scan = Scan::parse(cursor, call.args.skip(3))?;
+    let Some((hash, scan)) = Scan::begin(cursor, hash, call.args, call.reply)? else { return call.done() };
     let mut visited = Vec::new();
     let next = hash.scan(scan.cursor, scan.count, |field, value| visited.push((field, value)));
     visited.retain(|(field, _)| scan.matches(field));

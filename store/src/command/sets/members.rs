@@ -18,15 +18,11 @@ pub(super) fn sadd(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 pub(super) fn srem(call: &mut Call<'_, '_>) -> CommandResult {
-    let (key, members) = (call.args.at(1), call.args.skip(2));
-    let Some(set) = call.keys.get_mut(key) else { return call.count(0) };
-    let set = set.as_set_mut()?;
-    let removed = members.iter().filter(|member| set.remove(member)).count();
-    let is_empty = set.is_empty();
-    if removed > 0 {
-        call.shrunk(EventClass::Set, "srem", key, is_empty);
-    }
-    call.count(removed)
+    call.remove_named(EventClass::Set, "srem", |value, members| {
+        let set = value.as_set_mut()?;
+        let removed = members.iter().filter(|member| set.remove(member)).count();
+        Ok((removed, set.is_empty()))
+    })
 }
 
 pub(super) fn scard(value: Option<ValueRef<'_>>, _: Args<'_>, reply: &mut Reply) -> Result<(), CommandError> {
@@ -89,13 +85,7 @@ pub(super) fn smove(call: &mut Call<'_, '_>) -> CommandResult {
 pub(super) fn sscan(call: &mut Call<'_, '_>) -> CommandResult {
     let cursor = Scan::parse_cursor(call.args.at(2))?;
     let set = call.keys.get(call.args.at(1)).map(ValueRef::as_set).transpose()?;
-    call.reply.array(2);
-    let Some(set) = set else {
-        call.reply.bulk_integer(0);
-        call.reply.array(0);
-        return call.done();
-    };
-    let scan = Scan::parse(cursor, call.args.skip(3))?;
+    let Some((set, scan)) = Scan::begin(cursor, set, call.args, call.reply)? else { return call.done() };
     let mut visited = Vec::new();
     let next = set.scan(scan.cursor, scan.count, |member| visited.push(member));
     visited.retain(|member| scan.matches(member));

@@ -7,15 +7,11 @@ use crate::resp::{Args, Reply, format_double};
 use crate::value::{SortedSet, ValueRef};
 
 pub(super) fn zrem(call: &mut Call<'_, '_>) -> CommandResult {
-    let (key, members) = (call.args.at(1), call.args.skip(2));
-    let Some(set) = call.keys.get_mut(key) else { return call.count(0) };
-    let set = set.as_sorted_set_mut()?;
-    let removed = members.iter().filter(|member| set.remove(member).is_some()).count();
-    let is_empty = set.is_empty();
-    if removed > 0 {
-        call.shrunk(EventClass::SortedSet, "zrem", key, is_empty);
-    }
-    call.count(removed)
+    call.remove_named(EventClass::SortedSet, "zrem", |value, members| {
+        let set = value.as_sorted_set_mut()?;
+        let removed = members.iter().filter(|member| set.remove(member).is_some()).count();
+        Ok((removed, set.is_empty()))
+    })
 }
 
 pub(super) fn zcard(value: Option<ValueRef<'_>>, _: Args<'_>, reply: &mut Reply) -> Result<(), CommandError> {
@@ -106,13 +102,7 @@ pub(super) fn zrandmember(call: &mut Call<'_, '_>) -> CommandResult {
 pub(super) fn zscan(call: &mut Call<'_, '_>) -> CommandResult {
     let cursor = Scan::parse_cursor(call.args.at(2))?;
     let set = call.keys.get(call.args.at(1)).map(ValueRef::as_sorted_set).transpose()?;
-    call.reply.array(2);
-    let Some(set) = set else {
-        call.reply.bulk_integer(0);
-        call.reply.array(0);
-        return call.done();
-    };
-    let scan = Scan::parse(cursor, call.args.skip(3))?;
+    let Some((set, scan)) = Scan::begin(cursor, set, call.args, call.reply)? else { return call.done() };
     let mut visited = Vec::new();
     let next = set.scan(scan.cursor, scan.count, |member, score| visited.push((member, score)));
     visited.retain(|(member, _)| scan.matches(member));
