@@ -90,6 +90,12 @@ impl<'a> Input<'a> {
         RdbError::malformed(self.offset(), why)
     }
 
+    /// Reads a size in four bytes. Returns true if it is the number of bytes that were left.
+    pub(super) fn states_own_size(&mut self) -> Result<bool, RdbError> {
+        let size = self.left();
+        Ok(u32::from_le_bytes(self.array()?) as usize == size)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }

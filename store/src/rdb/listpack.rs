@@ -14,8 +14,7 @@ pub(super) fn read<'a>(
     mut input: Input<'a>,
     mut visit: impl FnMut(Cow<'a, [u8]>) -> Result<(), RdbError>,
 ) -> Result<usize, RdbError> {
-    let size = input.left();
-    if u32::from_le_bytes(input.array()?) as usize != size {
+    if !input.states_own_size()? {
         return Err(input.malformed("a listpack has another size than it says"));
     }
     let stated = u16::from_le_bytes(input.array()?);
