@@ -17,6 +17,18 @@ fn settings() -> impl Iterator<Item = Setting> {
     Setting::threads().chain(Setting::simulations(&[1, 2]))
 }
 
+/// Runs a test in each of these settings, on an engine of its own. It also gets a session of the
+/// default user, and the connections that the engine has closed.
+fn on_engines(settings: impl Iterator<Item = Setting>, test: impl Fn(&Engine, Client, &Mutex<Vec<u64>>)) {
+    on_each(settings, |setting| {
+        let rt = setting.build();
+        let closed = Arc::new(Mutex::new(Vec::new()));
+        let seen = closed.clone();
+        let engine = Engine::builder().shards(4).on_close(move |id| seen.lock().unwrap().push(id)).build(&rt);
+        test(&engine, engine.client(), &closed);
+    });
+}
+
 /// Runs a command, and returns its reply with spaces for line ends.
 fn run(client: &mut Client, line: &str) -> String {
     shown(&client.run(line.split(' ')).unwrap())
@@ -49,12 +61,9 @@ fn field(client: &mut Client, name: &str) -> String {
 
 #[test]
 fn new_rights_hold_at_once() {
-    on_each(settings(), |setting| {
-        let rt = setting.build();
-        let engine = Engine::builder().shards(4).build(&rt);
-        let mut root = engine.client();
+    on_engines(settings(), |engine, mut root, _| {
         run(&mut root, "ACL SETUSER u on nopass ~* &* +@all");
-        let mut client = client_of(&engine, "u");
+        let mut client = client_of(engine, "u");
         assert_eq!(run(&mut client, "SET a 1"), "+OK");
         run(&mut root, "ACL SETUSER u -set resetkeys ~b*");
         assert_eq!(run(&mut client, "SET b 1"), format!("{NO_COMMAND} the 'set' command"));
@@ -81,12 +90,9 @@ fn new_rights_hold_at_once() {
 
 #[test]
 fn exec_checks_what_was_queued() {
-    on_each(settings(), |setting| {
-        let rt = setting.build();
-        let engine = Engine::builder().shards(4).build(&rt);
-        let mut root = engine.client();
+    on_engines(settings(), |engine, mut root, _| {
         run(&mut root, "ACL SETUSER u on nopass ~* resetchannels &c +@all");
-        let mut client = client_of(&engine, "u");
+        let mut client = client_of(engine, "u");
         for line in ["MULTI", "INCR n", "GET n", "PUBLISH c x", "SET m 1"] {
             run(&mut client, line);
         }
@@ -110,12 +116,9 @@ fn exec_checks_what_was_queued() {
 
 #[test]
 fn what_waits_is_checked_again_when_it_is_served() {
-    on_each(Setting::threads(), |setting| {
-        let rt = setting.build();
-        let engine = Engine::builder().shards(4).build(&rt);
-        let mut root = engine.client();
+    on_engines(Setting::threads(), |engine, mut root, _| {
         run(&mut root, "ACL SETUSER u on nopass ~* +@all");
-        let mut client = client_of(&engine, "u");
+        let mut client = client_of(engine, "u");
         let waiter = std::thread::spawn(move || run(&mut client, "BLPOP list 0"));
         eventually("the session waits", || run(&mut root, "INFO clients").contains("blocked_clients:1"));
         run(&mut root, "ACL SETUSER u resetkeys");
@@ -127,15 +130,10 @@ fn what_waits_is_checked_again_when_it_is_served() {
 
 #[test]
 fn a_removed_user_has_no_rights_and_no_connections() {
-    on_each(settings(), |setting| {
-        let rt = setting.build();
-        let closed = Arc::new(Mutex::new(Vec::new()));
-        let seen = closed.clone();
-        let engine = Engine::builder().shards(4).on_close(move |id| seen.lock().unwrap().push(id)).build(&rt);
-        let mut root = engine.client();
+    on_engines(settings(), |engine, mut root, closed| {
         run(&mut root, "ACL SETUSER u on nopass ~* &* +@all");
         run(&mut root, "ACL SETUSER v on nopass ~* &* +@all");
-        let (mut first, mut other) = (client_of(&engine, "u"), client_of(&engine, "v"));
+        let (mut first, mut other) = (client_of(engine, "u"), client_of(engine, "v"));
         assert_eq!(run(&mut root, "ACL DELUSER u none"), ":1");
         assert_eq!(*closed.lock().unwrap(), [first.id().unwrap()]);
         assert_eq!(run(&mut first, "GET a"), format!("{NO_COMMAND} the 'get' command"));
@@ -150,14 +148,9 @@ fn a_removed_user_has_no_rights_and_no_connections() {
 
 #[test]
 fn listeners_end_with_their_channels() {
-    on_each(settings(), |setting| {
-        let rt = setting.build();
-        let closed = Arc::new(Mutex::new(Vec::new()));
-        let seen = closed.clone();
-        let engine = Engine::builder().shards(4).on_close(move |id| seen.lock().unwrap().push(id)).build(&rt);
-        let mut root = engine.client();
+    on_engines(settings(), |engine, mut root, closed| {
         run(&mut root, "ACL SETUSER u on nopass resetchannels &a* &b +@all");
-        let mut all: Vec<Client> = (0..4).map(|_| client_of(&engine, "u")).collect();
+        let mut all: Vec<Client> = (0..4).map(|_| client_of(engine, "u")).collect();
         let listening = ["SUBSCRIBE ab", "PSUBSCRIBE a*", "SUBSCRIBE b", "PING"];
         for (client, line) in all.iter_mut().zip(listening) {
             assert!(!run(client, line).starts_with('-'), "{line}");
@@ -178,13 +171,10 @@ fn listeners_end_with_their_channels() {
 /// A session that begins to listen while its channels are taken away is refused, or ended.
 #[test]
 fn no_listener_escapes_the_loss_of_its_channels() {
-    on_each(Setting::threads(), |setting| {
-        let rt = setting.build();
-        let engine = Engine::builder().shards(4).build(&rt);
-        let mut root = engine.client();
+    on_engines(Setting::threads(), |engine, mut root, _| {
         for _ in 0..300 {
             run(&mut root, "ACL SETUSER u reset on nopass allchannels +@all");
-            let mut client = client_of(&engine, "u");
+            let mut client = client_of(engine, "u");
             let (own, other) = (&mut client, &mut root);
             let jobs: [Box<dyn FnOnce() -> String + Send>; 2] = [
                 Box::new(move || run(other, "ACL SETUSER u resetchannels")),
@@ -436,12 +426,9 @@ fn listeners_end_as_a_file_takes_their_channels() {
 
 #[test]
 fn sessions_of_removed_users_get_no_messages() {
-    on_each(settings(), |setting| {
-        let rt = setting.build();
-        let engine = Engine::builder().shards(4).build(&rt);
-        let mut root = engine.client();
+    on_engines(settings(), |engine, mut root, _| {
         run(&mut root, "ACL SETUSER u on nopass allkeys allchannels +@all");
-        let (mut listener, mut monitor) = (client_of(&engine, "u"), client_of(&engine, "u"));
+        let (mut listener, mut monitor) = (client_of(engine, "u"), client_of(engine, "u"));
         run(&mut listener, "SUBSCRIBE a");
         run(&mut monitor, "MONITOR");
         assert_eq!(run(&mut root, "PUBLISH a x"), ":1");

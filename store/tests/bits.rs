@@ -1,20 +1,8 @@
 //! Bits of strings: what Redis' own suite says of them, for machines without it.
 
-use xtasking::Runtime;
-use xtasking_store::Engine;
-use xtasking_store::engine::Client;
+mod replies;
 
-fn start() -> (Runtime, Engine) {
-    let rt = Runtime::builder().workers(2).build().unwrap();
-    let engine = Engine::builder().shards(4).build(&rt);
-    (rt, engine)
-}
-
-/// Runs a command, and returns its reply with spaces for line ends.
-fn run(client: &mut Client, line: &str) -> String {
-    let reply = client.run(line.split(' ')).unwrap();
-    String::from_utf8_lossy(&reply).trim_end().replace("\r\n", " ")
-}
+use replies::{run, start};
 
 #[test]
 fn replies_are_those_of_redis() {

@@ -1,23 +1,11 @@
 //! Places: what Redis says of them, for machines without it, and searches beside a look at all.
 
-use xtasking::Runtime;
-use xtasking_store::Engine;
-use xtasking_store::engine::Client;
+mod replies;
+
+use replies::{run, start};
 use xtasking_testing::Random;
 
 const EARTH_RADIUS: f64 = 6_372_797.560856;
-
-fn start() -> (Runtime, Engine) {
-    let rt = Runtime::builder().workers(2).build().unwrap();
-    let engine = Engine::builder().shards(4).build(&rt);
-    (rt, engine)
-}
-
-/// Runs a command, and returns its reply with spaces for line ends.
-fn run(client: &mut Client, line: &str) -> String {
-    let reply = client.run(line.split(' ')).unwrap();
-    String::from_utf8_lossy(&reply).trim_end().replace("\r\n", " ")
-}
 
 #[test]
 fn replies_are_those_of_redis() {

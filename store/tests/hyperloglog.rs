@@ -1,27 +1,16 @@
 //! HyperLogLogs: what Redis says of them, for machines without it, and how close estimates are.
 
-use xtasking::Runtime;
-use xtasking_store::Engine;
+mod replies;
+
+use replies::{run, start};
 use xtasking_store::engine::Client;
 use xtasking_testing::Random;
 
 /// The bytes of a sketch of `a`, `b` and `c`, as Redis 7.0 writes it.
 const OF_REDIS: &[u8] = b"HYLL\x01\0\0\0\0\0\0\0\0\0\0\x80`\xf3\x80P\xb1\x84K\xfb\x80BZ";
 
-fn start() -> (Runtime, Engine) {
-    let rt = Runtime::builder().workers(2).build().unwrap();
-    let engine = Engine::builder().shards(4).build(&rt);
-    (rt, engine)
-}
-
 fn call(client: &mut Client, args: &[&[u8]]) -> Vec<u8> {
     client.run(args).unwrap()
-}
-
-/// Runs a command, and returns its reply with spaces for line ends.
-fn run(client: &mut Client, line: &str) -> String {
-    let reply = client.run(line.split(' ')).unwrap();
-    String::from_utf8_lossy(&reply).trim_end().replace("\r\n", " ")
 }
 
 /// Returns a reply that is an integer.

@@ -77,38 +77,47 @@ fn effects_replayed_give_the_same_streams() {
     (0..20 * super::scripts()).for_each(check);
 }
 
-#[test]
-fn a_log_and_a_snapshot_keep_streams() {
-    let rt = Runtime::builder().workers(2).build().unwrap();
+/// Runs commands in a store with a log, `#` being the greatest count, and opens it again from the
+/// log. Returns the contents before that, and the store.
+fn reopened(rt: &Runtime, lines: &[&str]) -> (Vec<String>, Engine) {
     let (disk, time) = (SimulatedDisk::new(1), Arc::new(AtomicU64::new(BEGIN)));
-    let open = || builder(&time).log(disk.clone(), Options::default()).open(&rt).unwrap();
+    let open = || builder(&time).log(disk.clone(), Options::default()).open(rt).unwrap();
     let engine = open();
     let mut client = engine.client();
-    for line in [
-        "XADD s:0 * field 1 other x",
-        "XADD s:0 * field 2 other y",
-        "XADD s:0 5000000000-* field 3",
-        "XGROUP CREATE s:0 g 0",
-        "XGROUP CREATECONSUMER s:0 g carol",
-        "XREADGROUP GROUP g alice COUNT 2 STREAMS s:0 >",
-        "XREADGROUP GROUP g alice STREAMS s:0 0",
-        "XREADGROUP GROUP g bob NOACK STREAMS s:0 >",
-        "XDEL s:0 1000000000",
-        "XAUTOCLAIM s:0 g bob 0 0",
-        "XADD s:1 1-1 a b",
-        "XDEL s:1 1-1",
-        "XGROUP CREATE s:2 empty $ MKSTREAM",
-    ] {
-        let reply = client.line(line);
+    for line in lines {
+        let reply = client.line(&line.replace('#', GREATEST));
         assert_ne!(reply[0], b'-', "{line}: {}", reply.escape_ascii());
         time.fetch_add(7, Ordering::SeqCst);
     }
-    let expected = contents(&mut client);
-    assert!(expected[0].contains("alice") && expected[0].contains("carol"), "{expected:?}");
+    let contents = contents(&mut client);
     drop(client);
     engine.log().unwrap().close().unwrap();
     drop(engine);
-    let engine = open();
+    (contents, open())
+}
+
+#[test]
+fn a_log_and_a_snapshot_keep_streams() {
+    let rt = Runtime::builder().workers(2).build().unwrap();
+    let (expected, engine) = reopened(
+        &rt,
+        &[
+            "XADD s:0 * field 1 other x",
+            "XADD s:0 * field 2 other y",
+            "XADD s:0 5000000000-* field 3",
+            "XGROUP CREATE s:0 g 0",
+            "XGROUP CREATECONSUMER s:0 g carol",
+            "XREADGROUP GROUP g alice COUNT 2 STREAMS s:0 >",
+            "XREADGROUP GROUP g alice STREAMS s:0 0",
+            "XREADGROUP GROUP g bob NOACK STREAMS s:0 >",
+            "XDEL s:0 1000000000",
+            "XAUTOCLAIM s:0 g bob 0 0",
+            "XADD s:1 1-1 a b",
+            "XDEL s:1 1-1",
+            "XGROUP CREATE s:2 empty $ MKSTREAM",
+        ],
+    );
+    assert!(expected[0].contains("alice") && expected[0].contains("carol"), "{expected:?}");
     let mut client = engine.client();
     assert_eq!(contents(&mut client), expected);
     for key in KEYS {
@@ -123,38 +132,30 @@ fn a_log_and_a_snapshot_keep_streams() {
 #[test]
 fn a_log_with_the_greatest_counts_is_opened_again() {
     let rt = Runtime::builder().workers(2).build().unwrap();
-    let (disk, time) = (SimulatedDisk::new(1), Arc::new(AtomicU64::new(BEGIN)));
-    let open = || builder(&time).log(disk.clone(), Options::default()).open(&rt).unwrap();
-    let engine = open();
-    let mut client = engine.client();
-    for line in [
-        // What a group has read.
-        "XADD s:0 1-1 a b",
-        "XADD s:0 2-1 a b",
-        "XGROUP CREATE s:0 g 0 ENTRIESREAD #",
-        "XREADGROUP GROUP g alice COUNT 1 STREAMS s:0 >",
-        "XREADGROUP GROUP g alice STREAMS s:0 >",
-        // How often an entry was delivered.
-        "XGROUP CREATE s:1 g 0 MKSTREAM",
-        "XADD s:1 1-1 a b",
-        "XCLAIM s:1 g alice 0 1-1 FORCE RETRYCOUNT #",
-        "XCLAIM s:1 g alice 0 1-1",
-        "XREADGROUP GROUP g alice STREAMS s:1 0",
-        "XAUTOCLAIM s:1 g bob 0 0",
-        // How many entries were added.
-        "XADD s:2 1-1 a b",
-        "XGROUP CREATE s:2 g 1-1",
-        "XSETID s:2 1-1 ENTRIESADDED #",
-        "XADD s:2 2-1 a b",
-        "XREADGROUP GROUP g alice STREAMS s:2 >",
-    ] {
-        let reply = client.line(&line.replace('#', GREATEST));
-        assert_ne!(reply[0], b'-', "{line}: {}", reply.escape_ascii());
-    }
-    let expected = contents(&mut client);
+    let (expected, engine) = reopened(
+        &rt,
+        &[
+            // What a group has read.
+            "XADD s:0 1-1 a b",
+            "XADD s:0 2-1 a b",
+            "XGROUP CREATE s:0 g 0 ENTRIESREAD #",
+            "XREADGROUP GROUP g alice COUNT 1 STREAMS s:0 >",
+            "XREADGROUP GROUP g alice STREAMS s:0 >",
+            // How often an entry was delivered.
+            "XGROUP CREATE s:1 g 0 MKSTREAM",
+            "XADD s:1 1-1 a b",
+            "XCLAIM s:1 g alice 0 1-1 FORCE RETRYCOUNT #",
+            "XCLAIM s:1 g alice 0 1-1",
+            "XREADGROUP GROUP g alice STREAMS s:1 0",
+            "XAUTOCLAIM s:1 g bob 0 0",
+            // How many entries were added.
+            "XADD s:2 1-1 a b",
+            "XGROUP CREATE s:2 g 1-1",
+            "XSETID s:2 1-1 ENTRIESADDED #",
+            "XADD s:2 2-1 a b",
+            "XREADGROUP GROUP g alice STREAMS s:2 >",
+        ],
+    );
     assert!(expected.iter().all(|stream| stream.contains(&format!(":{GREATEST}"))), "{expected:?}");
-    drop(client);
-    engine.log().unwrap().close().unwrap();
-    drop(engine);
-    assert_eq!(contents(&mut open().client()), expected);
+    assert_eq!(contents(&mut engine.client()), expected);
 }
