@@ -25,13 +25,8 @@ pub struct FilesOptions {
     pub body: Vec<f64>,
 
     /// Directories moved before a turn, such as 0,300,3k,20k
-    #[arg(
-        long,
-        value_name = "N,…",
-        value_parser = parse_count,
-        value_delimiter = ',',
-        default_value = "0"
-    )]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_count)]
+    #[arg(default_value = "0")]
     pub moves: Vec<u64>,
 
     /// Operations of a turn [default: 200k, with --quick 4k, but at most 0.4 s of computation]

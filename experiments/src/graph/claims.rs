@@ -37,21 +37,47 @@ impl Distances {
             && entry.compare_exchange(UNREACHED, distance, Relaxed, Relaxed).is_ok()
     }
 
-    /// Claims the neighbours of a vertex that have no distance, and appends them to `claimed`. The
-    /// body of every parallel search.
-    #[inline]
-    pub(super) fn claim_neighbours(&self, graph: &Graph, vertex: u32, distance: u32, claimed: &mut Vec<u32>) {
-        for &neighbour in graph.neighbours(vertex) {
-            if self.claim(neighbour, distance) {
-                claimed.push(neighbour);
-            }
-        }
-    }
-
     /// Returns the distances.
     pub(super) fn into_inner(self) -> Vec<u32> {
         self.0.into_iter().map(AtomicU32::into_inner).collect()
     }
+}
+
+/// A level of a search, whose vertices claim those of the next one.
+pub(super) struct Level<'s> {
+    graph: &'s Graph,
+    distances: &'s Distances,
+    /// The distance of the vertices that are claimed.
+    next: u32,
+}
+
+impl Level<'_> {
+    /// Claims the neighbours of a vertex that have no distance, and returns them after those that
+    /// are `claimed` already. The body of every parallel search.
+    #[inline]
+    pub(super) fn claim(&self, mut claimed: Vec<u32>, vertex: u32) -> Vec<u32> {
+        for &neighbour in self.graph.neighbours(vertex) {
+            if self.distances.claim(neighbour, self.next) {
+                claimed.push(neighbour);
+            }
+        }
+        claimed
+    }
+}
+
+/// Searches from the root, level by level. `claim_all` returns what the vertices of a level
+/// [claim](Level::claim).
+pub(super) fn search(
+    graph: &Graph,
+    distances: Distances,
+    mut claim_all: impl FnMut(&[u32], &Level<'_>) -> Vec<u32>,
+) -> Vec<u32> {
+    let (mut next, mut frontier) = (0, vec![ROOT]);
+    while !frontier.is_empty() {
+        next += 1;
+        frontier = claim_all(&frontier, &Level { graph, distances: &distances, next });
+    }
+    distances.into_inner()
 }
 
 #[cfg(test)]

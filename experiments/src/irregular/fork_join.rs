@@ -13,24 +13,14 @@ pub(super) trait Piece: Send {
 
 /// A point at which work can be forked.
 pub(super) trait ForkJoin: Sized {
-    /// Runs two pieces, possibly in parallel, and returns what `combine` makes of their results.
-    fn join<A: Piece, B: Piece, R>(
-        self,
-        first: A,
-        second: B,
-        combine: impl FnOnce(A::Output, B::Output) -> R,
-    ) -> R;
+    /// Runs two pieces, possibly in parallel, and returns what `then` makes of their results.
+    fn join<A: Piece, B: Piece, R>(self, a: A, b: B, then: impl FnOnce(A::Output, B::Output) -> R) -> R;
 }
 
 impl ForkJoin for Fork<'_> {
     #[inline(always)]
-    fn join<A: Piece, B: Piece, R>(
-        mut self,
-        first: A,
-        second: B,
-        combine: impl FnOnce(A::Output, B::Output) -> R,
-    ) -> R {
-        self.join_with(move |cx| first.run(cx), move |cx| second.run(cx), combine)
+    fn join<A: Piece, B: Piece, R>(mut self, a: A, b: B, then: impl FnOnce(A::Output, B::Output) -> R) -> R {
+        self.join_with(move |cx| a.run(cx), move |cx| b.run(cx), then)
     }
 }
 
@@ -39,26 +29,16 @@ pub(super) struct Rayon;
 
 impl ForkJoin for Rayon {
     #[inline(always)]
-    fn join<A: Piece, B: Piece, R>(
-        self,
-        first: A,
-        second: B,
-        combine: impl FnOnce(A::Output, B::Output) -> R,
-    ) -> R {
-        let (first, second) = rayon::join(move || first.run(Self), move || second.run(Self));
-        combine(first, second)
+    fn join<A: Piece, B: Piece, R>(self, a: A, b: B, then: impl FnOnce(A::Output, B::Output) -> R) -> R {
+        let (first, second) = rayon::join(move || a.run(Self), move || b.run(Self));
+        then(first, second)
     }
 }
 
 impl ForkJoin for &mut chili::Scope<'_> {
     #[inline(always)]
-    fn join<A: Piece, B: Piece, R>(
-        self,
-        first: A,
-        second: B,
-        combine: impl FnOnce(A::Output, B::Output) -> R,
-    ) -> R {
-        let (first, second) = self.join(move |cx| first.run(cx), move |cx| second.run(cx));
-        combine(first, second)
+    fn join<A: Piece, B: Piece, R>(self, a: A, b: B, then: impl FnOnce(A::Output, B::Output) -> R) -> R {
+        let (first, second) = self.join(move |cx| a.run(cx), move |cx| b.run(cx));
+        then(first, second)
     }
 }

@@ -63,34 +63,35 @@ impl Workload {
         workers: usize,
         steps_per_microsecond: f64,
     ) -> Result<Measured, Wrong> {
+        let steps = match load {
+            Load::Closed(_) => 0,
+            Load::Open { micros, .. } => (f64::from(micros) * steps_per_microsecond) as u64,
+        };
+        let turn = self.connect(server, load.pattern(), steps, 1);
+        let schedule = load.schedule(workers, self.time, self.seed);
         let measured = thread::scope(|scope| {
             let client = scope.spawn(|| {
                 if workers < cores() {
                     // The server has the first core.
                     pin(1, cores());
                 }
-                self.turn_here(server, load, workers, steps_per_microsecond)
+                self.measure(server, turn, schedule)
             });
             client.join()
         });
         measured.unwrap_or_else(|_| Err(Wrong::new("the client panicked")))
     }
 
-    fn turn_here(
+    /// Sends transfers, after others that warm up the server.
+    fn measure(
         self,
         server: &Server,
-        load: Load,
-        workers: usize,
-        steps_per_microsecond: f64,
+        turn: Turn,
+        schedule: Option<Vec<Duration>>,
     ) -> Result<Measured, Wrong> {
         let Outcome { mut ledger, .. } = self.connect(server, Pattern::Uniform, 0, 0).run(WARM_UP, None)?;
         let before = server.usage()?;
-        let steps = match load {
-            Load::Closed(_) => 0,
-            Load::Open { micros, .. } => (f64::from(micros) * steps_per_microsecond) as u64,
-        };
-        let schedule = load.schedule(workers, self.time, self.seed);
-        let outcome = self.connect(server, load.pattern(), steps, 1).run(self.time, schedule)?;
+        let outcome = turn.run(self.time, schedule)?;
         let (after, counts) = (server.usage()?, outcome.ledger.counts);
         ledger.add(outcome.ledger)?;
         let halves = ledger.check(&server.accounts()?)?;

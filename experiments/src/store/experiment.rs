@@ -3,7 +3,7 @@
 use super::StoreOptions;
 use super::load::RequestKind;
 use super::programs::Entry;
-use super::stage::{Loaded, Stage, pairs, turn_length};
+use super::stage::{Loaded, Stage, turn_length};
 use crate::cpu_time::cpu_time;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -36,13 +36,11 @@ struct Rates {
 impl Experiment {
     /// Checks and completes the options.
     pub(super) fn new(options: &StoreOptions) -> Result<Self, Failure> {
-        let time = turn_length(options.time, 200, &options.common)?;
+        let time = turn_length(options.time, 200, &options.stage.common)?;
         for &pipeline in &options.pipeline {
             check_range("--pipeline", pipeline, &PIPELINES, "requests")?;
         }
-        let cases = pairs(&options.requests, &options.pipeline);
-        let kinds = cases.iter().map(|(kind, _)| kind.clone()).collect();
-        let stage = Stage::new(&options.stage, &options.common, false)?.with_kinds(kinds);
+        let (stage, cases) = Stage::of_requests(&options.stage, &options.requests, &options.pipeline)?;
         Ok(Self { stage, cases, time })
     }
 
@@ -86,23 +84,20 @@ impl xtasking_harness::experiment::Experiment for Experiment {
     }
 
     fn outline(&self) -> Outline {
-        let mut parameters = self.stage.parameters();
-        parameters.add("time_ms", self.time.as_millis() as u64);
-        self.stage.lineup.outline(parameters, self.cases.len())
+        self.stage.outline(self.time, self.cases.len())
     }
 
     fn measure(&self, progress: &Progress) -> Result<Vec<Measurement>, Failure> {
         let cases = self.names();
         let stage = &self.stage;
-        let mut results = stage.lineup.measure(progress, UNIT, &cases, |case, entry, workers, context| {
+        let results = stage.lineup.measure(progress, UNIT, &cases, |case, entry, workers, context| {
             let rates = self.turn(entry, workers, case, context)?;
             let details = [(PER_CPU, rates.by_cpu), (OF_CLIENT, rates.by_client)];
             let known = details.into_iter().filter_map(|(name, rate)| Some((name, rate? / 1e3)));
             stage.add(&cases[case], entry, workers, known.collect());
             Ok(rates.by_clock / 1e3)
         })?;
-        stage.attach_details(&mut results);
-        Ok(results)
+        Ok(stage.with_details(results))
     }
 
     fn notes(&self) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use super::load::{OpenLoop, RequestKind, micros};
 use super::options::LatencyOptions;
-use super::stage::{Stage, pairs, turn_length};
+use super::stage::{Stage, turn_length};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 use xtasking_harness::common::check_range;
@@ -25,13 +25,11 @@ const COLUMNS: &[&str] = &["p50", "p99.9", "max"];
 impl Latency {
     /// Checks and completes the options.
     pub(super) fn new(options: &LatencyOptions) -> Result<Self, Failure> {
-        let time = turn_length(options.time, 1000, &options.common)?;
+        let time = turn_length(options.time, 1000, &options.stage.common)?;
         for &rate in &options.rate {
             check_range("--rate", rate, &RATES, "requests a second")?;
         }
-        let cases = pairs(&options.requests, &options.rate);
-        let kinds = cases.iter().map(|(kind, _)| kind.clone()).collect();
-        let stage = Stage::new(&options.stage, &options.common, false)?.with_kinds(kinds);
+        let (stage, cases) = Stage::of_requests(&options.stage, &options.requests, &options.rate)?;
         Ok(Self { stage, cases, time })
     }
 
@@ -52,14 +50,12 @@ impl xtasking_harness::experiment::Experiment for Latency {
     }
 
     fn outline(&self) -> Outline {
-        let mut parameters = self.stage.parameters();
-        parameters.add("time_ms", self.time.as_millis() as u64);
-        self.stage.lineup.outline(parameters, self.cases.len())
+        self.stage.outline(self.time, self.cases.len())
     }
 
     fn measure(&self, progress: &Progress) -> Result<Vec<Measurement>, Failure> {
         let (cases, stage) = (self.names(), &self.stage);
-        let mut results = stage.lineup.measure(progress, UNIT, &cases, |case, entry, workers, context| {
+        let results = stage.lineup.measure(progress, UNIT, &cases, |case, entry, workers, context| {
             let (kind, rate) = &self.cases[case];
             let (load, time) = (OpenLoop { kind, rate: *rate }, self.time);
             let (_, latencies) = stage.turn(entry, workers, context, |loaded| {
@@ -70,8 +66,7 @@ impl xtasking_harness::experiment::Experiment for Latency {
             stage.add(&cases[case], entry, workers, COLUMNS.iter().copied().zip(numbers).collect());
             Ok(micros(&latencies, 99.0))
         })?;
-        stage.attach_details(&mut results);
-        Ok(results)
+        Ok(stage.with_details(results))
     }
 
     fn notes(&self) -> Vec<String> {

@@ -49,10 +49,16 @@ use xtasking_harness::failure::Failure;
 /// If an option cannot be satisfied, a server cannot be started, or a reply is wrong.
 pub fn run(options: &StoreOptions) -> Result<(), Failure> {
     match &options.part {
-        Some(StorePart::OpenLoop(options)) => latency::Latency::new(options)?.carry_out(&options.common),
-        Some(StorePart::Restart(options)) => restart::Restart::new(options)?.carry_out(&options.common),
-        Some(StorePart::Snapshot(options)) => snapshot::Snapshot::new(options)?.carry_out(&options.common),
-        None if options.virtual_cores.is_some() => scaling::Scaling::new(options)?.carry_out(&options.common),
-        None => experiment::Experiment::new(options)?.carry_out(&options.common),
+        Some(StorePart::OpenLoop(options)) => {
+            latency::Latency::new(options)?.carry_out(&options.stage.common)
+        }
+        Some(StorePart::Restart(options)) => restart::Restart::new(options)?.carry_out(&options.stage.common),
+        Some(StorePart::Snapshot(options)) => {
+            snapshot::Snapshot::new(options)?.carry_out(&options.stage.common)
+        }
+        None if options.virtual_cores.is_some() => {
+            scaling::Scaling::new(options)?.carry_out(&options.stage.common)
+        }
+        None => experiment::Experiment::new(options)?.carry_out(&options.stage.common),
     }
 }

@@ -46,10 +46,6 @@ pub struct StoreOptions {
     /// What the servers are and have.
     #[command(flatten)]
     pub stage: StageOptions,
-
-    /// Options that all experiments share.
-    #[command(flatten)]
-    pub common: Common,
 }
 
 /// Nanoseconds of virtual time that the engine's own annotations do not say.
@@ -112,6 +108,10 @@ pub struct StageOptions {
     /// Where the servers keep their files [default: the system's directory for temporary files]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
+
+    /// Options that all experiments share.
+    #[command(flatten)]
+    pub common: Common,
 }
 
 /// When a log is synced.
@@ -148,10 +148,6 @@ pub struct LatencyOptions {
     /// What the servers are and have.
     #[command(flatten)]
     pub stage: StageOptions,
-
-    /// Options that all experiments share.
-    #[command(flatten)]
-    pub common: Common,
 }
 
 /// The time in which a server that has saved a snapshot is back
@@ -164,10 +160,6 @@ pub struct RestartOptions {
     /// What the servers are and have.
     #[command(flatten)]
     pub stage: StageOptions,
-
-    /// Options that all experiments share.
-    #[command(flatten)]
-    pub common: Common,
 }
 
 /// Latency beside a snapshot, and the memory that it takes
@@ -192,8 +184,4 @@ pub struct SnapshotOptions {
     /// What the servers are and have.
     #[command(flatten)]
     pub stage: StageOptions,
-
-    /// Options that all experiments share.
-    #[command(flatten)]
-    pub common: Common,
 }

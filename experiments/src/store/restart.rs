@@ -26,7 +26,7 @@ impl Restart {
             let text = "--appendfsync: with a log, a server starts from the log; leave it out";
             return Err(Failure::Usage(text.to_string()));
         }
-        Ok(Self { stage: Stage::new(&options.stage, &options.common, true)? })
+        Ok(Self { stage: Stage::new(&options.stage, true)? })
     }
 
     fn case(&self) -> String {
@@ -81,13 +81,12 @@ impl xtasking_harness::experiment::Experiment for Restart {
 
     fn measure(&self, progress: &Progress) -> Result<Vec<Measurement>, Failure> {
         let (cases, stage) = ([self.case()], &self.stage);
-        let mut results = stage.lineup.measure(progress, UNIT, &cases, |case, entry, workers, context| {
+        let results = stage.lineup.measure(progress, UNIT, &cases, |case, entry, workers, context| {
             let (seconds, details) = self.turn(entry, workers, context)?;
             stage.add(&cases[case], entry, workers, details);
             Ok(seconds)
         })?;
-        stage.attach_details(&mut results);
-        Ok(results)
+        Ok(stage.with_details(results))
     }
 
     fn conclusion(&self) -> Result<String, Failure> {

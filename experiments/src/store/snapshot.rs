@@ -43,8 +43,8 @@ impl Snapshot {
     /// Checks and completes the options.
     pub(super) fn new(options: &SnapshotOptions) -> Result<Self, Failure> {
         check_range("--rate", options.rate, &RATES, "requests a second")?;
-        let time = turn_length(options.time, 1000, &options.common)?;
-        let stage = Stage::new(&options.stage, &options.common, true)?;
+        let time = turn_length(options.time, 1000, &options.stage.common)?;
+        let stage = Stage::new(&options.stage, true)?;
         Ok(Self { stage, kind: options.requests.clone(), rate: options.rate, time })
     }
 }
@@ -125,7 +125,7 @@ impl xtasking_harness::experiment::Experiment for Snapshot {
 
     fn measure(&self, progress: &Progress) -> Result<Vec<Measurement>, Failure> {
         let (cases, stage) = (CASES.map(String::from), &self.stage);
-        let mut results = stage.lineup.measure(progress, UNIT, &cases, |case, entry, workers, context| {
+        let results = stage.lineup.measure(progress, UNIT, &cases, |case, entry, workers, context| {
             let load = OpenLoop { kind: &self.kind, rate: self.rate };
             let before = (case == 0).then_some(self.time);
             let measure = |loaded: &mut Loaded| measure_turn(loaded, &load, before);
@@ -133,8 +133,7 @@ impl xtasking_harness::experiment::Experiment for Snapshot {
             stage.add(&cases[case], entry, workers, details);
             Ok(p99)
         })?;
-        stage.attach_details(&mut results);
-        Ok(results)
+        Ok(stage.with_details(results))
     }
 
     fn notes(&self) -> Vec<String> {

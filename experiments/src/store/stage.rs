@@ -13,6 +13,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use xtasking_harness::common::{Common, check_range};
+use xtasking_harness::experiment::Outline;
 use xtasking_harness::failure::{Failure, Wrong};
 use xtasking_harness::lineup::Lineup;
 use xtasking_harness::report::{Measurement, Parameters, Summary};
@@ -50,8 +51,9 @@ const TIMES: RangeInclusive<u32> = 1..=600_000;
 
 impl Stage {
     /// Checks the options. `needs_disk` leaves servers out that cannot save a snapshot.
-    pub fn new(options: &StageOptions, common: &Common, needs_disk: bool) -> Result<Self, Failure> {
-        let load = check_load(options, common, 1_000_000)?;
+    pub fn new(options: &StageOptions, needs_disk: bool) -> Result<Self, Failure> {
+        let load = check_load(options, 1_000_000)?;
+        let common = &options.common;
         let entries = with_running(&options.server);
         let common = Common { workers: Some(common.workers.clone().unwrap_or(vec![1])), ..common.clone() };
         let mut lineup = Lineup::with_default(entries, &[], &common, |entry| entry.more.is_there())?;
@@ -72,9 +74,20 @@ impl Stage {
         })
     }
 
+    /// Checks the options of a run whose cases are each kind of request with each number. Returns the
+    /// cases as well.
+    pub fn of_requests<T: Copy>(
+        options: &StageOptions,
+        kinds: &[RequestKind],
+        numbers: &[T],
+    ) -> Result<(Self, Vec<(RequestKind, T)>), Failure> {
+        let cases = pairs(kinds, numbers);
+        let kinds = cases.iter().map(|(kind, _)| kind.clone()).collect();
+        Ok((Self::new(options, false)?.with_kinds(kinds), cases))
+    }
+
     /// Says which requests the cases have, as some servers do not have all.
-    #[must_use]
-    pub fn with_kinds(mut self, kinds: Vec<RequestKind>) -> Self {
+    fn with_kinds(mut self, kinds: Vec<RequestKind>) -> Self {
         self.lineup = self.lineup.with_rule(move |case, entry, workers| {
             let is_mset = matches!(kinds[case], RequestKind::Mset(_) | RequestKind::Multi(_));
             let has_command = entry.more != Program::Memcached || !is_mset;
@@ -110,6 +123,13 @@ impl Stage {
         parameters.add("servers", servers);
         self.lineup.add_to(&mut parameters);
         parameters
+    }
+
+    /// Returns the outline of a run that has turns of this length.
+    pub fn outline(&self, time: Duration, cases: usize) -> Outline {
+        let mut parameters = self.parameters();
+        parameters.add("time_ms", time.as_millis() as u64);
+        self.lineup.outline(parameters, cases)
     }
 
     /// Starts a server in a directory.
@@ -179,15 +199,16 @@ impl Stage {
         of_case.map(median).collect()
     }
 
-    /// Gives the measurements the medians of the numbers that were kept.
-    pub fn attach_details(&self, results: &mut [Measurement]) {
-        for result in results {
+    /// Returns the measurements with the medians of the numbers that were kept.
+    pub fn with_details(&self, mut results: Vec<Measurement>) -> Vec<Measurement> {
+        for result in &mut results {
             let mut medians = self.medians(&result.case).into_iter();
             let is_of_result = |(name, workers, _): &(String, usize, Details)| {
                 (name, *workers) == (&result.implementation, result.workers)
             };
             result.details = medians.find(is_of_result).map(|(.., details)| details).unwrap_or_default();
         }
+        results
     }
 
     /// Says what the servers took for their keys.
@@ -206,7 +227,8 @@ impl Stage {
 }
 
 /// Checks what servers are to be loaded with. With `--quick` there are few keys by default.
-pub(super) fn check_load(options: &StageOptions, common: &Common, keys: u64) -> Result<Load, Failure> {
+pub(super) fn check_load(options: &StageOptions, keys: u64) -> Result<Load, Failure> {
+    let common = &options.common;
     let keys = options.keys.unwrap_or(if common.quick { 10_000 } else { keys });
     check_range("--keys", keys, &KEYS, "")?;
     check_range("--value", options.value, &VALUES, "bytes")?;

@@ -1,9 +1,8 @@
 //! Searches by this runtime: by tasks that take portions, and by parallel loops.
 
 use super::super::bitmaps::{self, Loops};
-use super::super::claims::{Distances, both};
+use super::super::claims::{self, Distances, both};
 use super::super::csr::Graph;
-use super::super::search::ROOT;
 use super::Entry;
 use std::ops::Range;
 use xtasking::{Fork, Runtime};
@@ -62,14 +61,8 @@ impl Loops for TaskLoops<'_> {
 
 fn search(graph: &Graph, mut cx: Fork<'_>) -> Vec<u32> {
     let distances = Distances::new(cx.over(0..graph.vertices()).map(|_| Distances::unreached()));
-    let (mut level, mut frontier) = (0, vec![ROOT]);
-    while !frontier.is_empty() {
-        level += 1;
-        let claim = |mut claimed: Vec<u32>, &vertex: &u32| {
-            distances.claim_neighbours(graph, vertex, level, &mut claimed);
-            claimed
-        };
-        frontier = cx.over(&frontier[..]).reduce(Vec::new, claim, both);
-    }
-    distances.into_inner()
+    claims::search(graph, distances, |frontier, level| {
+        let claim = |claimed, &vertex: &u32| level.claim(claimed, vertex);
+        cx.over(frontier).reduce(Vec::new, claim, both)
+    })
 }

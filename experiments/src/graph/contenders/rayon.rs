@@ -1,9 +1,8 @@
 //! Searches by the parallel iterators of rayon, level by level.
 
 use super::super::bitmaps::{self, Loops};
-use super::super::claims::{Distances, both};
+use super::super::claims::{self, Distances, both};
 use super::super::csr::Graph;
-use super::super::search::ROOT;
 use super::Entry;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -57,14 +56,8 @@ impl Loops for RayonLoops {
 fn search(graph: &Graph) -> Vec<u32> {
     let entries = (0..graph.vertices()).into_par_iter().map(|_| Distances::unreached()).collect();
     let distances = Distances::new(entries);
-    let (mut level, mut frontier) = (0, vec![ROOT]);
-    while !frontier.is_empty() {
-        level += 1;
-        let claim = |mut claimed: Vec<u32>, &vertex: &u32| {
-            distances.claim_neighbours(graph, vertex, level, &mut claimed);
-            claimed
-        };
-        frontier = frontier.par_iter().fold(Vec::new, claim).reduce(Vec::new, both);
-    }
-    distances.into_inner()
+    claims::search(graph, distances, |frontier, level| {
+        let claim = |claimed, &vertex: &u32| level.claim(claimed, vertex);
+        frontier.par_iter().fold(Vec::new, claim).reduce(Vec::new, both)
+    })
 }

@@ -2,7 +2,7 @@
 
 use super::super::contender::Entry;
 use super::super::growth::Inserter;
-use super::tasks::{Growing, OnRuntime, TaskTree};
+use super::tasks::{Growing, OnRuntime, RootTask, TaskTree};
 use std::sync::Arc;
 use xtasking::{Context, Handle, JoinError, Runtime};
 use xtasking_hierarchy::{Hierarchy, Node, Shape, View};
@@ -49,15 +49,8 @@ impl TaskTree for Hierarchy<u32> {
         task.join()
     }
 
-    fn write(
-        &self,
-        rt: &Runtime,
-        node: u64,
-        worker: u16,
-        body: impl FnOnce() + Send + 'static,
-    ) -> Handle<()> {
-        let claim = self.node(Node(node as u32)).write().unordered();
-        rt.task(()).core(worker).claim(claim).submit_with(move |(), _, _| body())
+    fn write(&self, task: RootTask<'_>, node: u64, body: impl FnOnce() + Send + 'static) -> Handle<()> {
+        task.claim(self.node(Node(node as u32)).write().unordered()).submit_with(move |(), _, _| body())
     }
 }
 

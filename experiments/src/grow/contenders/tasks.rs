@@ -7,7 +7,7 @@ use super::super::encounter::Encounter;
 use super::super::growth::{Growth, Inserter};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use xtasking::{Context, Handle, JoinError, QueuePolicy, Runtime};
+use xtasking::{Context, Handle, JoinError, QueuePolicy, Runtime, TaskBuilder};
 use xtasking_harness::failure::{Failure, Wrong};
 use xtasking_harness::lineup::cannot_start;
 use xtasking_harness::page;
@@ -32,10 +32,12 @@ pub(super) trait TaskTree: Send + Sync + Sized + 'static {
     /// If the task that reads them fails.
     fn links(&self, rt: &Runtime) -> Result<Vec<(u32, u32)>, JoinError>;
 
-    /// Submits a task that writes the sub-tree of a node, and runs this body on a worker.
-    fn write(&self, rt: &Runtime, node: u64, worker: u16, body: impl FnOnce() + Send + 'static)
-    -> Handle<()>;
+    /// Submits a task that claims to write the sub-tree of a node, and runs this body.
+    fn write(&self, task: RootTask<'_>, node: u64, body: impl FnOnce() + Send + 'static) -> Handle<()>;
 }
+
+/// A task that is to be submitted from outside of the runtime.
+pub(super) type RootTask<'r> = TaskBuilder<&'r Runtime, ()>;
 
 /// What the tasks share while the tree grows.
 pub(super) struct Growing<T> {
@@ -90,11 +92,12 @@ pub(super) fn exclude<T: TaskTree>(
 ) -> Result<bool, JoinError> {
     let encounter = Arc::new(Encounter::default());
     let (holding, passing) = (encounter.clone(), encounter.clone());
-    let first = tree.write(rt, one, 0, move || holding.hold());
+    let on_worker = |worker| rt.task(()).core(worker);
+    let first = tree.write(on_worker(0), one, move || holding.hold());
     encounter.wait_until_held();
-    let second = tree.write(rt, other, 1, move || passing.pass());
+    let second = tree.write(on_worker(1), other, move || passing.pass());
     // This worker has come to the second task before.
-    let had_chance = rt.task(()).core(1).submit(|(), _| ()).join();
+    let had_chance = on_worker(1).submit(|(), _| ()).join();
     let is_excluded = encounter.release();
     had_chance.and(first.join()).and(second.join())?;
     Ok(is_excluded)

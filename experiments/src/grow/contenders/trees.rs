@@ -2,7 +2,7 @@
 
 use super::super::contender::Entry;
 use super::super::growth::Inserter;
-use super::tasks::{Growing, OnRuntime, TaskTree};
+use super::tasks::{Growing, OnRuntime, RootTask, TaskTree};
 use std::sync::Arc;
 use xtasking::trees::{Node, Nodes, Tree, TreeError};
 use xtasking::{Context, Handle, JoinError, Runtime};
@@ -52,15 +52,8 @@ impl TaskTree for Tree<u32> {
         task.submit_with(move |(), nodes, _| links(root, &nodes).expect("the claim covers all")).join()
     }
 
-    fn write(
-        &self,
-        rt: &Runtime,
-        node: u64,
-        worker: u16,
-        body: impl FnOnce() + Send + 'static,
-    ) -> Handle<()> {
-        let claim = Tree::write(self, Node::from_bits(node));
-        rt.task(()).core(worker).claim(claim).submit_with(move |(), _, _| body())
+    fn write(&self, task: RootTask<'_>, node: u64, body: impl FnOnce() + Send + 'static) -> Handle<()> {
+        task.claim(Tree::write(self, Node::from_bits(node))).submit_with(move |(), _, _| body())
     }
 }
 

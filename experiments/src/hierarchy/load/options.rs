@@ -13,34 +13,19 @@ use xtasking_hierarchy::Shape;
 #[command(next_help_heading = "Tasks")]
 pub struct Load {
     /// Nodes that a task names
-    #[arg(
-        long,
-        value_name = "N,…",
-        value_delimiter = ',',
-        default_value = "4",
-        default_value_if("sweep", "nodes", "1,2,4,8,16,32")
-    )]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "4")]
+    #[arg(default_value_if("sweep", "nodes", "1,2,4,8,16,32"))]
     pub nodes_per_task: Vec<usize>,
 
     /// Percentage of tasks that read; the others write
-    #[arg(
-        long,
-        value_name = "PERCENT,…",
-        value_delimiter = ',',
-        default_value = "70",
-        default_value_if("sweep", "reads", "0,25,50,70,90,100")
-    )]
+    #[arg(long, value_name = "PERCENT,…", value_delimiter = ',', default_value = "70")]
+    #[arg(default_value_if("sweep", "reads", "0,25,50,70,90,100"))]
     pub reads: Vec<u32>,
 
     /// Percentage of tasks that insert or remove nodes, or link and unlink them where nodes have
     /// several parents
-    #[arg(
-        long,
-        value_name = "PERCENT,…",
-        value_delimiter = ',',
-        default_value = "0",
-        default_value_if("sweep", "structural", "0,1,2,5,10")
-    )]
+    #[arg(long, value_name = "PERCENT,…", value_delimiter = ',', default_value = "0")]
+    #[arg(default_value_if("sweep", "structural", "0,1,2,5,10"))]
     pub structural: Vec<u32>,
 
     /// Percentage of tasks that panic halfway, so that another task has to repair what they leave
@@ -48,13 +33,8 @@ pub struct Load {
     pub panics: Vec<u32>,
 
     /// Skew of the choice of nodes, from 1 (uniform) to 16
-    #[arg(
-        long,
-        value_name = "INDEX,…",
-        value_delimiter = ',',
-        default_value = "1,8",
-        default_value_if("sweep", "skew", "1,2,4,8,12,16")
-    )]
+    #[arg(long, value_name = "INDEX,…", value_delimiter = ',', default_value = "1,8")]
+    #[arg(default_value_if("sweep", "skew", "1,2,4,8,12,16"))]
     pub skew: Vec<u32>,
 
     /// Minimal number of nodes in the sub-tree of a named node

@@ -35,8 +35,8 @@ const TIMES_ONE: &str = "times the first";
 impl Scaling {
     /// Checks and completes the options.
     pub fn new(options: &StoreOptions) -> Result<Self, Failure> {
-        let time = options.time.or(options.common.quick.then_some(2));
-        let time = turn_length(time, 20, &options.common)?;
+        let time = options.time.or(options.stage.common.quick.then_some(2));
+        let time = turn_length(time, 20, &options.stage.common)?;
         for &pipeline in &options.pipeline {
             check_range("--pipeline", pipeline, &PIPELINES, "requests")?;
         }
@@ -52,7 +52,7 @@ impl Scaling {
         for &cores in &cores {
             check_range("--virtual", cores, &CORES, "cores")?;
         }
-        let load = check_load(&options.stage, &options.common, 100_000)?;
+        let load = check_load(&options.stage, 100_000)?;
         let cases = pairs(&options.requests, &options.pipeline);
         let context = format!("seed {}", load.seed);
         let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
