@@ -56,22 +56,19 @@ type Task<'r, A> = TaskBuilder<&'r Runtime, A>;
 impl<'a> Spawning<'a> {
     /// Chooses one of all ways.
     pub(super) fn any(books: &'a Books, task: TaskNumber, options: TaskOptions, random: &mut Random) -> Self {
-        use SpawnKind::*;
-        let kinds = [
-            Submit,
-            Submit,
-            Submit,
-            Spawn,
-            Within,
-            SpawnWithin,
-            TrySubmit,
-            TrySpawn,
-            Reserve,
-            ReserveWithin,
-            PollOnce,
-            Call,
-        ];
-        Self::one_of(&kinds, books, task, options, random)
+        let kind = match random.below(12) {
+            0..3 => SpawnKind::Submit,
+            3 => SpawnKind::Spawn,
+            4 => SpawnKind::Within,
+            5 => SpawnKind::SpawnWithin,
+            6 => SpawnKind::TrySubmit,
+            7 => SpawnKind::TrySpawn,
+            8 => SpawnKind::Reserve,
+            9 => SpawnKind::ReserveWithin,
+            10 => SpawnKind::PollOnce,
+            _ => SpawnKind::Call,
+        };
+        Self::new(kind, books, task, options, random)
     }
 
     /// Chooses one of the ways that return a handle and depend on objects.
@@ -81,18 +78,22 @@ impl<'a> Spawning<'a> {
         options: TaskOptions,
         random: &mut Random,
     ) -> Self {
-        use SpawnKind::*;
-        Self::one_of(&[Submit, Submit, Within, Reserve, Call], books, task, options, random)
+        let kind = match random.below(5) {
+            0..2 => SpawnKind::Submit,
+            2 => SpawnKind::Within,
+            3 => SpawnKind::Reserve,
+            _ => SpawnKind::Call,
+        };
+        Self::new(kind, books, task, options, random)
     }
 
-    fn one_of(
-        kinds: &[SpawnKind],
+    fn new(
+        kind: SpawnKind,
         books: &'a Books,
         task: TaskNumber,
         options: TaskOptions,
         random: &mut Random,
     ) -> Self {
-        let kind = kinds[random.below(kinds.len() as u64) as usize];
         let limit = match random.below(4) {
             0 => Duration::ZERO,
             1 => Duration::from_secs(3600),
