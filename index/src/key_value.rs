@@ -4,6 +4,7 @@ use crate::key_space::{EncodedKey, KeySpace, Words};
 use crate::node::Layout;
 use crate::tree::DefaultLayout;
 use crate::value::WordValue;
+use xtasking::arena::AsWord;
 
 /// A type of keys.
 ///
@@ -77,24 +78,27 @@ impl<K: WordKey> Key for K {
     }
 }
 
-/// Encodes integers as casts do, which extend the sign.
-macro_rules! by_casts {
+/// Encodes values as fields of versioned nodes do: integers by casts, which extend the sign; truth
+/// values as 0 and 1; characters as their code points; floats as their bits.
+///
+/// A reader beside a writer may decode any word. None panics.
+macro_rules! as_fields {
     ($trait:ident: $($type:ty)+) => {$(
         impl $trait for $type {
             #[inline(always)]
             fn to_word(self) -> u64 {
-                self as u64
+                AsWord::to_word(self)
             }
             #[inline(always)]
             fn from_word(word: u64) -> Self {
-                word as Self
+                AsWord::from_word(word)
             }
         }
     )+};
 }
 
-by_casts!(WordKey: u8 u16 u32 u64 usize);
-by_casts!(WordValue: u8 u16 u32 u64 usize i8 i16 i32 i64 isize);
+as_fields!(WordKey: u8 u16 u32 u64 usize bool char);
+as_fields!(WordValue: u8 u16 u32 u64 usize i8 i16 i32 i64 isize f32 f64 bool char);
 
 macro_rules! signed_keys {
     ($($type:ty)+) => {$(
@@ -137,54 +141,6 @@ macro_rules! fixed_bytes {
 
 fixed_bytes!(WordKey: 1 2 3 4 5 6 7 8);
 fixed_bytes!(WordValue: 1 2 3 4 5 6 7 8);
-
-/// Encodes truth values as 0 and 1, and characters as their code points.
-macro_rules! small_types {
-    ($($trait:ident)+) => {$(
-        impl $trait for bool {
-            #[inline(always)]
-            fn to_word(self) -> u64 {
-                self.into()
-            }
-            #[inline(always)]
-            fn from_word(word: u64) -> Self {
-                word != 0
-            }
-        }
-
-        impl $trait for char {
-            #[inline(always)]
-            fn to_word(self) -> u64 {
-                u32::from(self).into()
-            }
-            // A reader beside a writer may decode any word, so no word panics.
-            #[inline(always)]
-            fn from_word(word: u64) -> Self {
-                Self::from_u32(word as u32).unwrap_or(Self::REPLACEMENT_CHARACTER)
-            }
-        }
-    )+};
-}
-
-small_types!(WordKey WordValue);
-
-impl WordValue for f32 {
-    fn to_word(self) -> u64 {
-        self.to_bits().into()
-    }
-    fn from_word(word: u64) -> Self {
-        Self::from_bits(word as u32)
-    }
-}
-
-impl WordValue for f64 {
-    fn to_word(self) -> u64 {
-        self.to_bits()
-    }
-    fn from_word(word: u64) -> Self {
-        Self::from_bits(word)
-    }
-}
 
 impl WordValue for () {
     fn to_word(self) -> u64 {

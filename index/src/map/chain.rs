@@ -162,7 +162,8 @@ impl<'a> HeldBucket<'a> {
     ) -> bool {
         let contents = self.bucket.contents();
         if matches!(contents.last(), Last::Link(..)) {
-            return self.split_chain(bit, scratch, cx, take);
+            self.gather(scratch);
+            return self.split_all(scratch, bit, cx, take);
         }
         let (mut halves, mut counts) = ([Contents::default(); 2], [0; 2]);
         contents.for_each(|entry| {
@@ -179,22 +180,22 @@ impl<'a> HeldBucket<'a> {
         true
     }
 
-    fn split_chain(
+    /// As [`split`](Self::split), of all entries, those of the chain included.
+    fn split_all(
         &self,
+        entries: &mut [Entry],
         bit: u64,
-        scratch: &mut Vec<Entry>,
         cx: &mut Context,
         take: impl FnOnce(Contents) -> bool,
     ) -> bool {
-        self.gather(scratch);
         let mut staying = 0;
-        for index in 0..scratch.len() {
-            if scratch[index].key & bit == 0 {
-                scratch.swap(index, staying);
+        for index in 0..entries.len() {
+            if entries[index].key & bit == 0 {
+                entries.swap(index, staying);
                 staying += 1;
             }
         }
-        let (staying, leaving) = scratch.split_at(staying);
+        let (staying, leaving) = entries.split_at(staying);
         let moved = self.contents_of(leaving, cx);
         let is_taken = take(moved);
         if is_taken {

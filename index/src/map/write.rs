@@ -46,12 +46,7 @@ impl<E: EntryChange, F: Continuation<E::Result>> Modify for WriteOperation<E, F>
     type Output = ApplyResult<E::Result>;
 
     #[inline(always)]
-    fn write(
-        &mut self,
-        at: Link<Bucket>,
-        bucket: Written<'_, Bucket>,
-        cx: &mut Context,
-    ) -> ApplyResult<E::Result> {
+    fn write(&mut self, at: Link<Bucket>, bucket: Written<'_, Bucket>, cx: &mut Context) -> Self::Output {
         apply(&mut self.change, self.root.get(cx), at, &bucket, (self.hash, self.begun), cx)
     }
 

@@ -24,13 +24,11 @@ pub(super) trait EntryChange: Send + 'static {
     type Result: 'static;
 
     /// Changes the leaf, or returns why it cannot be changed.
-    fn apply<L: Layout>(
-        &mut self,
-        leaf: &L,
-        key: KeyRef<'_, L>,
-        token: &WriteToken<'_>,
-    ) -> ApplyResult<Self::Result>;
+    fn apply<L: Layout>(&mut self, leaf: &L, key: KeyRef<'_, L>, token: &WriteToken<'_>) -> ResultOf<Self>;
 }
+
+/// The result of applying a change `E`.
+pub(super) type ResultOf<E> = ApplyResult<<E as EntryChange>::Result>;
 
 /// The result of applying a change.
 pub(super) enum ApplyResult<R> {
@@ -86,12 +84,7 @@ impl<V: Value> EntryChange for PutEntry<V> {
     type Result = WriteOutcome<u64>;
 
     #[inline(always)]
-    fn apply<L: Layout>(
-        &mut self,
-        leaf: &L,
-        key: KeyRef<'_, L>,
-        token: &WriteToken<'_>,
-    ) -> ApplyResult<WriteOutcome<u64>> {
+    fn apply<L: Layout>(&mut self, leaf: &L, key: KeyRef<'_, L>, token: &WriteToken<'_>) -> ResultOf<Self> {
         ApplyResult::Done(match leaf.write(key, self.word, self.mode, token) {
             node::WriteResult::Inserted => {
                 self.is_placed = true;
@@ -124,12 +117,7 @@ impl<V, C> ModifyEntry<V, C> {
 impl<V: Value, C: FnOnce(V) -> V + Send + 'static> EntryChange for ModifyEntry<V, C> {
     type Result = Option<u64>;
 
-    fn apply<L: Layout>(
-        &mut self,
-        leaf: &L,
-        key: KeyRef<'_, L>,
-        token: &WriteToken<'_>,
-    ) -> ApplyResult<Option<u64>> {
+    fn apply<L: Layout>(&mut self, leaf: &L, key: KeyRef<'_, L>, token: &WriteToken<'_>) -> ResultOf<Self> {
         // The closure is called only for an existing entry, which ends the operation.
         let change = |word| match self.change.take() {
             Some(change) => V::Form::into_word(change(value_words::copy(word, token))),
@@ -149,12 +137,7 @@ pub(super) struct RemoveEntry;
 impl EntryChange for RemoveEntry {
     type Result = Option<u64>;
 
-    fn apply<L: Layout>(
-        &mut self,
-        leaf: &L,
-        key: KeyRef<'_, L>,
-        token: &WriteToken<'_>,
-    ) -> ApplyResult<Option<u64>> {
+    fn apply<L: Layout>(&mut self, leaf: &L, key: KeyRef<'_, L>, token: &WriteToken<'_>) -> ResultOf<Self> {
         match leaf.remove(key, token) {
             RemoveResult::Done { value, sparse: false } => ApplyResult::Done(Some(value)),
             RemoveResult::Done { value, sparse: true } => ApplyResult::Sparse(Some(value)),
@@ -208,12 +191,8 @@ struct WriteOperation<L: Layout, Q, E, F> {
     then: F,
 }
 
-impl<L, Q, E, F> Operation<Root<L>> for WriteOperation<L, Q, E, F>
-where
-    L: Layout,
-    Q: EncodedKey<L::Keys> + 'static,
-    E: EntryChange,
-    F: Continuation<E::Result>,
+impl<L: Layout, Q: EncodedKey<L::Keys> + 'static, E: EntryChange, F: Continuation<E::Result>>
+    Operation<Root<L>> for WriteOperation<L, Q, E, F>
 {
     #[inline(always)]
     fn start<S: Spawner>(self, at: S, root: &Root<L>, epoch: Epoch) {
@@ -226,12 +205,8 @@ where
     }
 }
 
-impl<L, Q, E, F> Visit for WriteOperation<L, Q, E, F>
-where
-    L: Layout,
-    Q: EncodedKey<L::Keys> + 'static,
-    E: EntryChange,
-    F: Continuation<E::Result>,
+impl<L: Layout, Q: EncodedKey<L::Keys> + 'static, E: EntryChange, F: Continuation<E::Result>> Visit
+    for WriteOperation<L, Q, E, F>
 {
     type Target = L;
     type Output = Link<L>;
@@ -259,12 +234,8 @@ where
     }
 }
 
-impl<L, Q, E, F> Modify for WriteOperation<L, Q, E, F>
-where
-    L: Layout,
-    Q: EncodedKey<L::Keys> + 'static,
-    E: EntryChange,
-    F: Continuation<E::Result>,
+impl<L: Layout, Q: EncodedKey<L::Keys> + 'static, E: EntryChange, F: Continuation<E::Result>> Modify
+    for WriteOperation<L, Q, E, F>
 {
     type Target = L;
     type Output = ApplyResult<E::Result>;

@@ -10,7 +10,7 @@ use crate::tree::links::{decode_link, mark};
 use crate::tree::merge;
 use crate::tree::root::{Root, RootRef};
 use crate::tree::value_words;
-use crate::tree::write::{ApplyResult, EntryChange, PutEntry, RemoveEntry};
+use crate::tree::write::{ApplyResult, EntryChange, PutEntry, RemoveEntry, ResultOf};
 use crate::value::Value;
 use core::marker::PhantomData;
 use xtasking::{
@@ -72,12 +72,7 @@ impl<V: Value> EntryChange for Requested<V> {
     type Result = Response<u64>;
 
     #[inline(always)]
-    fn apply<L: Layout>(
-        &mut self,
-        leaf: &L,
-        key: KeyRef<'_, L>,
-        token: &WriteToken<'_>,
-    ) -> ApplyResult<Response<u64>> {
+    fn apply<L: Layout>(&mut self, leaf: &L, key: KeyRef<'_, L>, token: &WriteToken<'_>) -> ResultOf<Self> {
         match self {
             Self::Get => match leaf.find(key) {
                 FindResult::Value(word) => ApplyResult::Done(Response::Get(Some(word))),
