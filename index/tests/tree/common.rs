@@ -1,6 +1,7 @@
 //! What the tests of the tree share beyond `xtasking_testing`: layouts, primitives, and checks of a
 //! whole tree.
 
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use xtasking::Runtime;
 use xtasking_index::node::OwnedKey;
 use xtasking_index::node::words;
@@ -69,4 +70,33 @@ pub fn sound_after<K: Key, V: Value, L: Layout<Keys = K::Keys>>(
     let report = unsafe { sound(tree) };
     assert_eq!(report.unseparated, 0, "a separator got lost");
     report
+}
+
+/// Runs a change beside threads that read over and over, each by random numbers of its own, until
+/// they have read more than `least` times. Returns the result of the change.
+pub fn beside_readers<R: Send>(
+    readers: u64,
+    least: u64,
+    read: impl Fn(&mut Random) + Sync,
+    change: impl FnOnce() -> R + Send,
+) -> R {
+    let (over, reads, mut result) = (AtomicBool::new(false), AtomicU64::new(0), None);
+    let (over, reads, read, changed) = (&over, &reads, &read, &mut result);
+    let mut bodies: Vec<Box<dyn FnOnce() + Send + '_>> = Vec::new();
+    for seed in 0..readers {
+        bodies.push(Box::new(move || {
+            let mut random = Random(seed);
+            while !over.load(SeqCst) {
+                read(&mut random);
+                reads.fetch_add(1, SeqCst);
+            }
+        }));
+    }
+    bodies.push(Box::new(move || {
+        *changed = Some(change());
+        eventually("the readers get on", || reads.load(SeqCst) > least);
+        over.store(true, SeqCst);
+    }));
+    side_by_side(bodies);
+    result.expect("the change has ended")
 }

@@ -3,7 +3,6 @@
 use crate::common::*;
 use crate::with_all_primitives;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use xtasking::{JoinError, Runtime, Versioned, primitive::OptimisticLatched, task::LegalFor};
 use xtasking_index::{Client, Layout, Tree, Words};
 
@@ -37,33 +36,24 @@ fn change<L: Layout<Keys = Words>>(rt: &Runtime, tree: &Tree<u64, u64, L>, round
     most
 }
 
-/// Looks keys up, and scans, until the changes are over.
-fn read<L: Layout<Keys = Words>>(
-    client: &Client<'_, u64, u64, L>,
-    seed: u64,
-    over: &AtomicBool,
-    reads: &AtomicU64,
-) {
-    let mut random = Random(seed);
-    while !over.load(SeqCst) {
-        for _ in 0..50 {
-            let key = random.below(KEYS);
-            match client.get(key).unwrap() {
-                Some(found) => assert_eq!(found >> 32, key, "a lookup found another key's value"),
-                None => assert!(!key.is_multiple_of(STAYS), "a lookup missed {key}"),
-            }
+/// Looks keys up, and scans.
+fn read<L: Layout<Keys = Words>>(client: &Client<'_, u64, u64, L>, random: &mut Random) {
+    for _ in 0..50 {
+        let key = random.below(KEYS);
+        match client.get(key).unwrap() {
+            Some(found) => assert_eq!(found >> 32, key, "a lookup found another key's value"),
+            None => assert!(!key.is_multiple_of(STAYS), "a lookup missed {key}"),
         }
-        let from = random.below(KEYS);
-        let limit = random.below(200) as usize;
-        let found = client.scan(from, limit).unwrap();
-        assert!(found.len() <= limit && found.is_sorted_by(|one, next| one.0 < next.0));
-        assert!(found.iter().all(|&(key, value)| key >= from && value >> 32 == key));
-        let end = if found.len() < limit { KEYS } else { found.last().map_or(from, |last| last.0 + 1) };
-        let stay = |key: &u64| key.is_multiple_of(STAYS);
-        let passed = found.into_iter().map(|(key, _)| key).filter(stay);
-        assert!(passed.eq((from..end).filter(stay)), "a scan missed a key");
-        reads.fetch_add(1, SeqCst);
     }
+    let from = random.below(KEYS);
+    let limit = random.below(200) as usize;
+    let found = client.scan(from, limit).unwrap();
+    assert!(found.len() <= limit && found.is_sorted_by(|one, next| one.0 < next.0));
+    assert!(found.iter().all(|&(key, value)| key >= from && value >> 32 == key));
+    let end = if found.len() < limit { KEYS } else { found.last().map_or(from, |last| last.0 + 1) };
+    let stay = |key: &u64| key.is_multiple_of(STAYS);
+    let passed = found.into_iter().map(|(key, _)| key).filter(stay);
+    assert!(passed.eq((from..end).filter(stay)), "a scan missed a key");
 }
 
 /// Several threads share one client, beside batches that run on the workers.
@@ -74,24 +64,11 @@ fn beside_changes<L: Layout<Keys = Words>, P: LegalFor<Versioned<L>>>(primitive:
     let stay = (0..KEYS).step_by(STAYS as usize).map(|key| (key, value(key, 0)));
     let tree = Tree::<u64, u64, L>::bulk_load(&rt, primitive, stay);
     let client = tree.client(&rt);
-    let (over, reads) = (AtomicBool::new(false), AtomicU64::new(0));
-    let most = AtomicU64::new(0);
-    let (readers, rt_there, tree_there) = (&client, &rt, &tree);
-    let (over_there, reads_there, most_there) = (&over, &reads, &most);
-    let mut bodies: Vec<Box<dyn FnOnce() + Send + '_>> = (0..3)
-        .map(|seed| -> Box<dyn FnOnce() + Send> {
-            Box::new(move || read(readers, seed, over_there, reads_there))
-        })
-        .collect();
-    bodies.push(Box::new(move || {
-        // The readers take most of the time, so a few rounds are enough.
-        let most = change(rt_there, tree_there, if PATIENCE == 1 { 4 } else { 2 }, workers as u64);
-        most_there.store(most as u64, SeqCst);
-        eventually("the readers get on", || reads_there.load(SeqCst) > 10);
-        over_there.store(true, SeqCst);
-    }));
-    side_by_side(bodies);
-    assert!((most.load(SeqCst) as usize) < MAX_NODES, "{} nodes wait to be freed", most.load(SeqCst));
+    // The readers take most of the time, so a few rounds are enough.
+    let rounds = if PATIENCE == 1 { 4 } else { 2 };
+    let changes = || change(&rt, &tree, rounds, workers as u64);
+    let most = beside_readers(3, 10, |random| read(&client, random), changes);
+    assert!(most < MAX_NODES, "{most} nodes wait to be freed");
     let stay = KEYS.div_ceil(STAYS);
     assert_eq!(client.count().unwrap(), stay);
     let nodes = stay as usize + 12;

@@ -6,7 +6,6 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::Bound::{self, Excluded, Included, Unbounded};
 use std::ops::RangeBounds;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use xtasking::{
     Context, Handle, JoinError, Promise, Runtime, Versioned, primitive::OptimisticLatched, task::LegalFor,
 };
@@ -200,6 +199,11 @@ fn value(key: u64, round: u64) -> u64 {
     key << 32 | round
 }
 
+/// The entries that stay.
+fn staying() -> impl Iterator<Item = (u64, u64)> {
+    (0..KEYS).step_by(STAYS as usize).map(|key| (key, value(key, 0)))
+}
+
 /// The keys that come and go.
 fn changing() -> Vec<u64> {
     (0..KEYS).filter(|key| !key.is_multiple_of(STAYS)).collect()
@@ -221,44 +225,34 @@ fn passed(entries: &[(u64, u64)], range: std::ops::Range<u64>, is_descending: bo
     );
 }
 
-/// Reads random ranges in all ways until the changes are over.
-fn read<L: Layout<Keys = Words>>(
-    client: &Client<'_, u64, u64, L>,
-    seed: u64,
-    over: &AtomicBool,
-    reads: &AtomicU64,
-) {
-    let mut random = Random(seed);
-    while !over.load(SeqCst) {
-        let first = random.below(KEYS);
-        let last = first + random.below(400);
-        let range = first..last.min(KEYS);
-        passed(&client.scan_range(range.clone(), usize::MAX).unwrap(), range.clone(), false);
-        passed(&client.scan_range_rev(range.clone(), usize::MAX).unwrap(), range.clone(), true);
-        let forth: Result<Vec<_>, _> = client.range(range.clone()).collect();
-        passed(&forth.unwrap(), range.clone(), false);
-        let mut iter = client.range(range.clone());
-        let (mut low, mut high) = (Vec::new(), Vec::new());
-        loop {
-            let side =
-                if random.percent(50) { (&mut low, iter.next()) } else { (&mut high, iter.next_back()) };
-            let (side, Some(entry)) = side else { break };
-            side.push(entry.unwrap());
-        }
-        low.extend(high.into_iter().rev());
-        passed(&low, range.clone(), false);
-        let floor = client.floor(first).unwrap().expect("key 0 stays");
-        assert!(floor.0 <= first && floor.0 >= first / STAYS * STAYS, "floor {floor:?} of {first}");
-        let last_stays = (KEYS - 1) / STAYS * STAYS;
-        let ceiling = client.ceiling(first).unwrap();
-        assert!(ceiling.map_or(first > last_stays, |(key, _)| (first..first + STAYS).contains(&key)));
-        assert_eq!(client.first_key_value().unwrap(), Some((0, 0)));
-        assert!(client.last_key_value().unwrap().is_some_and(|(key, _)| key >= last_stays));
-        let count = client.count_range(range.clone()).unwrap();
-        let stay = range.clone().filter(|key| key.is_multiple_of(STAYS)).count() as u64;
-        assert!((stay..=range.end.saturating_sub(range.start)).contains(&count));
-        reads.fetch_add(1, SeqCst);
+/// Reads a random range in all ways.
+fn read<L: Layout<Keys = Words>>(client: &Client<'_, u64, u64, L>, random: &mut Random) {
+    let first = random.below(KEYS);
+    let last = first + random.below(400);
+    let range = first..last.min(KEYS);
+    passed(&client.scan_range(range.clone(), usize::MAX).unwrap(), range.clone(), false);
+    passed(&client.scan_range_rev(range.clone(), usize::MAX).unwrap(), range.clone(), true);
+    let forth: Result<Vec<_>, _> = client.range(range.clone()).collect();
+    passed(&forth.unwrap(), range.clone(), false);
+    let mut iter = client.range(range.clone());
+    let (mut low, mut high) = (Vec::new(), Vec::new());
+    loop {
+        let side = if random.percent(50) { (&mut low, iter.next()) } else { (&mut high, iter.next_back()) };
+        let (side, Some(entry)) = side else { break };
+        side.push(entry.unwrap());
     }
+    low.extend(high.into_iter().rev());
+    passed(&low, range.clone(), false);
+    let floor = client.floor(first).unwrap().expect("key 0 stays");
+    assert!(floor.0 <= first && floor.0 >= first / STAYS * STAYS, "floor {floor:?} of {first}");
+    let last_stays = (KEYS - 1) / STAYS * STAYS;
+    let ceiling = client.ceiling(first).unwrap();
+    assert!(ceiling.map_or(first > last_stays, |(key, _)| (first..first + STAYS).contains(&key)));
+    assert_eq!(client.first_key_value().unwrap(), Some((0, 0)));
+    assert!(client.last_key_value().unwrap().is_some_and(|(key, _)| key >= last_stays));
+    let count = client.count_range(range.clone()).unwrap();
+    let stay = range.clone().filter(|key| key.is_multiple_of(STAYS)).count() as u64;
+    assert!((stay..=range.end.saturating_sub(range.start)).contains(&count));
 }
 
 /// Adds and removes the keys that do not stay.
@@ -278,22 +272,9 @@ fn beside_changes<L: Layout<Keys = Words>, P: LegalFor<Versioned<L>>>(primitive:
     let _watched = watchdog();
     let _blame = Blame((P::PRIMITIVE, L::NAME, workers));
     let rt = Setting::Threads { workers }.build();
-    let stay = (0..KEYS).step_by(STAYS as usize).map(|key| (key, value(key, 0)));
-    let tree = Tree::<u64, u64, L>::bulk_load(&rt, primitive, stay);
+    let tree = Tree::<u64, u64, L>::bulk_load(&rt, primitive, staying());
     let client = tree.client(&rt);
-    let (over, reads) = (AtomicBool::new(false), AtomicU64::new(0));
-    let (client_there, over_there, reads_there) = (&client, &over, &reads);
-    let mut bodies: Vec<Box<dyn FnOnce() + Send + '_>> = (0..2)
-        .map(|seed| -> Box<dyn FnOnce() + Send> {
-            Box::new(move || read(client_there, seed, over_there, reads_there))
-        })
-        .collect();
-    bodies.push(Box::new(move || {
-        change(client_there, 6, workers as u64);
-        eventually("the readers get on", || reads_there.load(SeqCst) > 5);
-        over_there.store(true, SeqCst);
-    }));
-    side_by_side(bodies);
+    beside_readers(2, 5, |random| read(&client, random), || change(&client, 6, workers as u64));
     let report = sound_after(rt, &tree);
     assert_eq!(report.entries, KEYS.div_ceil(STAYS));
 }
@@ -339,8 +320,7 @@ fn tasks_beside_changes<L: Layout<Keys = Words>, P: LegalFor<Versioned<L>>>(prim
     let _blame = Blame((P::PRIMITIVE, L::NAME, setting));
     let mut random = Random(setting.seed());
     let rt = setting.build();
-    let stay = (0..KEYS).step_by(STAYS as usize).map(|key| (key, value(key, 0)));
-    let tree = Tree::<u64, u64, L>::bulk_load(&rt, primitive, stay);
+    let tree = Tree::<u64, u64, L>::bulk_load(&rt, primitive, staying());
     let mut changes: Vec<Handle<()>> = Vec::new();
     for part in 0..4 {
         let (done, handle) = rt.promise();
