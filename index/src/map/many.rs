@@ -191,15 +191,8 @@ where
     }
 
     #[inline(always)]
-    fn finish(
-        &self,
-        walk: &Self::Walk,
-        (outcome, delta): (WriteOutcome<u64>, Delta),
-        root: RootRef,
-        cx: &mut Context,
-    ) -> R {
-        growth::note(root, walk.hash, delta, cx);
-        (self.result)(outcome.map(V::from_word))
+    fn finish(&self, walk: &Self::Walk, change: ChangeOf<Put>, root: RootRef, cx: &mut Context) -> R {
+        (self.result)(walk.finish(change, root, cx).map(V::from_word))
     }
 }
 
@@ -224,14 +217,16 @@ impl<K: WordKey, V: WordValue> Kind for Removes<K, V> {
     fn finish(
         &self,
         walk: &Self::Walk,
-        (old, delta): (Option<u64>, Delta),
+        change: ChangeOf<Remove>,
         root: RootRef,
         cx: &mut Context,
     ) -> Option<V> {
-        growth::note(root, walk.hash, delta, cx);
-        old.map(V::from_word)
+        walk.finish(change, root, cx).map(V::from_word)
     }
 }
+
+/// What a change `E` returns, and by how much it has changed the number of entries.
+type ChangeOf<E> = (<E as EntryChange>::Result, Delta);
 
 /// The walk of a change, which writes the bucket of its key.
 ///
@@ -255,11 +250,18 @@ impl<E: EntryChange> ChangeWalk<E> {
         let (root, buckets) = (RootRef::new(root), root.buckets);
         (bucket.write().into(), Self { root, buckets, hash, begun, has_fetched_chain: false, change })
     }
+
+    /// Counts what has changed, and returns the result.
+    #[inline(always)]
+    fn finish(&self, (result, delta): ChangeOf<E>, root: RootRef, cx: &mut Context) -> E::Result {
+        growth::note(root, self.hash, delta, cx);
+        result
+    }
 }
 
 impl<E: EntryChange> Walk for ChangeWalk<E> {
     type Target = Bucket;
-    type Output = (E::Result, Delta);
+    type Output = ChangeOf<E>;
 
     const ENDS_AT_ONCE: bool = true;
 
