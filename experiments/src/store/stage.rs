@@ -74,8 +74,8 @@ impl Stage {
         })
     }
 
-    /// Checks the options of a run whose cases are each kind of request with each number. Returns the
-    /// cases as well.
+    /// Checks the options of a run whose cases are each kind of request with each number. Returns
+    /// the cases as well.
     pub fn of_requests<T: Copy>(
         options: &StageOptions,
         kinds: &[RequestKind],
