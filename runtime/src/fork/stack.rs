@@ -270,7 +270,7 @@ impl Forks {
     }
 
     /// Begins the joins of a task of the worker with that context. The task has no jobs yet.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn begin(&self, cx: *mut Worker, meta: Meta, group: Option<NonNull<GroupState>>) -> Top {
         self.set_inherited(meta, group.map_or(null_mut(), NonNull::as_ptr));
         self.with(|own| own.cx = cx);

@@ -19,7 +19,7 @@ pub(crate) type Aftermath = Box<dyn FnOnce(Payload, &mut Worker)>;
 
 /// Runs user code. Returns its result and `state`. If the code unwinds, so does this function, and
 /// the worker calls `on_panic` with the state later.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn guarded<S: 'static, R>(
     cx: &mut Worker,
     state: S,

@@ -264,12 +264,12 @@ impl<R: Send + 'static> Sink<R> for Promise<R> {
 pub struct Detached;
 
 impl<R> Sink<R> for Detached {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn start(&self, _: &mut Worker) -> Result<(), JoinError> {
         Ok(())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn complete(self, outcome: TaskResult<R>, cx: &mut Worker) {
         if let Err(error) = outcome {
             cx.report(error);
