@@ -4,15 +4,16 @@
 
 mod common;
 
-use common::{Dropped, eventually, holds_in_child, watchdog};
+use common::net::{self, Server, exchange, exchange_late, pattern};
+use common::{Dropped, eventually, holds_in_child, side_by_side, watchdog};
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener as Acceptor, TcpStream as Client};
+use std::net::{Shutdown, TcpStream as Client};
 use std::os::unix::net::UnixStream as UnixClient;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
-use xtasking::events::net::{BatchedStream, TcpListener, TcpStream, UnixStream};
+use xtasking::events::net::{Batchable, BatchedStream, TcpStream, UnixStream};
 use xtasking::events::{Buffered, Event, Filled, Handled, Interest, Registered};
 use xtasking::primitive::SpinLatch;
 use xtasking::{Context, Priority, Runtime, Shutdown as End};
@@ -26,11 +27,8 @@ fn runtime(workers: usize) -> Runtime {
 
 /// Returns a client, and the other end.
 fn connect() -> (Client, Stream) {
-    let acceptor = Acceptor::bind("127.0.0.1:0").unwrap();
-    let client = Client::connect(acceptor.local_addr().unwrap()).unwrap();
-    let (stream, _) = acceptor.accept().unwrap();
-    stream.set_nonblocking(true).unwrap();
-    (client, BatchedStream::new(TcpStream::from_std(stream)))
+    let (client, stream) = net::connect();
+    (client, BatchedStream::new(stream))
 }
 
 /// Sends back what it gets. Once its client has ended, it closes when the system has all of it.
@@ -44,8 +42,8 @@ struct Echo {
 const MOST_UNSENT: usize = 256 << 10;
 
 impl Echo {
-    fn new(stream: Registered<Stream>, ends: &Arc<AtomicUsize>) -> Self {
-        Self { io: Buffered::new(stream), is_ending: false, _dropped: Dropped(ends.clone()) }
+    fn new(stream: Registered<Stream>, dropped: Dropped) -> Self {
+        Self { io: Buffered::new(stream), is_ending: false, _dropped: dropped }
     }
 
     fn handle(&mut self, event: Event<'_, Self>, cx: &mut Context) -> Handled {
@@ -66,35 +64,13 @@ impl Echo {
     }
 }
 
-/// Starts a server that spreads its connections over the workers. Each counts its end in `ends`.
-fn serve(rt: &Runtime, ends: &Arc<AtomicUsize>) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let address = listener.local_addr().unwrap();
-    let (listener, events) = rt.register(listener, Interest::Readable).unwrap();
-    let (ends, next) = (ends.clone(), AtomicUsize::new(0));
-    events.deliver(listener, move |listener: &mut Registered<TcpListener>, _, cx| {
-        while let Some(Ok((stream, _))) = listener.get().map(TcpListener::accept) {
-            let worker = next.fetch_add(1, SeqCst);
-            let stream = BatchedStream::new(stream);
-            let (stream, events) = cx.register_on(worker, stream, Interest::Both).unwrap();
-            events.deliver(Echo::new(stream, &ends), Echo::handle);
-        }
-        Handled::Fully
-    });
-    address
-}
-
-/// Sends a message, and requires it back.
-fn exchange(client: &mut (impl Read + Write), message: &[u8]) {
-    client.write_all(message).unwrap();
-    let mut answer = vec![0; message.len()];
-    client.read_exact(&mut answer).unwrap();
-    assert!(answer == message, "another answer");
-}
-
-/// Returns bytes that say where they are.
-fn pattern(bytes: usize) -> Vec<u8> {
-    (0..bytes as u32).map(|at| b'a' + (at.wrapping_mul(at) >> 7) as u8 % 26).collect()
+/// Starts a server that echoes.
+fn serve(rt: &Runtime) -> Server {
+    Server::start(rt, |stream, worker, dropped, cx| {
+        let stream = BatchedStream::new(stream);
+        let (stream, events) = cx.register_on(worker, stream, Interest::Both).unwrap();
+        events.deliver(Echo::new(stream, dropped), Echo::handle);
+    })
 }
 
 /// Returns a client, and the other end. What the one sends, the other has at once.
@@ -103,6 +79,35 @@ fn connect_here() -> (UnixClient, BatchedStream<UnixStream>) {
     client.set_nonblocking(true).unwrap();
     stream.set_nonblocking(true).unwrap();
     (client, BatchedStream::new(UnixStream::from_std(stream)))
+}
+
+/// Returns many clients, and their other ends at the first worker.
+fn connect_many(rt: &Runtime, many: usize) -> (Vec<UnixClient>, Vec<LocalIo>) {
+    let register = |stream| Buffered::new(rt.register_on(0, stream, Interest::Both).unwrap().0);
+    let connect = |_| {
+        let (client, stream) = connect_here();
+        (client, register(stream))
+    };
+    (0..many).map(connect).unzip()
+}
+
+/// Runs a task at the only worker of a runtime, with a client and its other end there.
+fn at_worker<C: Send + 'static, S: Batchable>(
+    (client, stream): (C, BatchedStream<S>),
+    interest: Interest,
+    body: impl FnOnce(C, Buffered<BatchedStream<S>>, &mut Context) + Send + 'static,
+) {
+    let _watched = watchdog();
+    let rt = runtime(1);
+    let (stream, _) = rt.register_on(0, stream, interest).unwrap();
+    let task = rt.task(()).core(0).submit(move |(), cx| body(client, Buffered::new(stream), cx));
+    task.join().unwrap();
+}
+
+/// Leaves output to a task.
+fn send_soon<S: Batchable>(io: &mut Buffered<BatchedStream<S>>, output: &[u8], cx: &mut Context) {
+    io.output().extend(output);
+    assert!(io.flush_soon(cx).unwrap());
 }
 
 /// Returns what has come for a client that does not block.
@@ -131,16 +136,13 @@ fn fill(mut socket: &UnixStream) -> usize {
 fn short_output_leaves_after_the_tasks_that_the_worker_has() {
     let _watched = watchdog();
     let rt = runtime(1);
-    let (clients, streams): (Vec<_>, Vec<_>) = (0..3).map(|_| connect_here()).unzip();
-    let register = |stream| Buffered::new(rt.register_on(0, stream, Interest::Both).unwrap().0);
-    let mut streams: Vec<_> = streams.into_iter().map(register).collect();
+    let (clients, mut streams) = connect_many(&rt, 3);
     let clients = Arc::new(clients);
     let (seen, here) = (clients.clone(), clients.clone());
     let all = rt.task(()).core(0).submit(move |(), cx| {
         // As handlers do that run one after the other.
         for (number, io) in streams.iter_mut().enumerate() {
-            io.output().extend(format!("reply {number}").as_bytes());
-            assert!(io.flush_soon(cx).unwrap());
+            send_soon(io, format!("reply {number}").as_bytes(), cx);
             assert_eq!(io.unsent(), 7);
         }
         // A task that comes later does not delay them.
@@ -150,8 +152,7 @@ fn short_output_leaves_after_the_tasks_that_the_worker_has() {
         });
         assert!(here.iter().all(|client| received(client).is_empty()), "a reply has left alone");
         // Longer output is sent at once, after what waits.
-        streams[0].output().extend([b'!'; 5000]);
-        assert!(streams[0].flush_soon(cx).unwrap());
+        send_soon(&mut streams[0], &[b'!'; 5000], cx);
         assert_eq!(streams[0].unsent(), 0);
         let first = received(&here[0]);
         assert!(first.len() == 5007 && first.starts_with("reply 0!"));
@@ -164,43 +165,28 @@ fn short_output_leaves_after_the_tasks_that_the_worker_has() {
 
 #[test]
 fn after_a_flush_the_system_has_all_output() {
-    let _watched = watchdog();
-    let rt = runtime(1);
-    let (client, stream) = connect_here();
-    let (stream, _) = rt.register_on(0, stream, Interest::Both).unwrap();
-    let task = rt.task(()).core(0).submit(move |(), cx| {
-        let mut io = Buffered::new(stream);
-        io.output().extend(b"hello");
-        assert!(io.flush_soon(cx).unwrap());
+    at_worker(connect_here(), Interest::Both, |client, mut io, cx| {
+        send_soon(&mut io, b"hello", cx);
         assert_eq!((io.unsent(), received(&client).as_str()), (5, ""));
         assert!(io.flush().unwrap());
         assert_eq!((io.unsent(), received(&client).as_str()), (0, "hello"));
         // Output that is flushed comes after what waits.
-        io.output().extend(b"and ");
-        assert!(io.flush_soon(cx).unwrap());
+        send_soon(&mut io, b"and ", cx);
         io.output().extend(b"goodbye");
         assert!(io.flush().unwrap());
         assert_eq!((io.unsent(), received(&client).as_str()), (0, "and goodbye"));
     });
-    task.join().unwrap();
 }
 
 #[test]
 fn what_waits_is_sent_when_its_stream_is_closed() {
-    let _watched = watchdog();
-    let rt = runtime(1);
-    let (client, stream) = connect_here();
-    let (stream, _) = rt.register_on(0, stream, Interest::Both).unwrap();
-    let task = rt.task(()).core(0).submit(move |(), cx| {
-        let mut io = Buffered::new(stream);
-        io.output().extend(b"the last words");
-        assert!(io.flush_soon(cx).unwrap());
+    at_worker(connect_here(), Interest::Both, |client, mut io, cx| {
+        send_soon(&mut io, b"the last words", cx);
         io.close();
         // And the other side sees the end, although a task is still going to send.
         client.set_nonblocking(false).unwrap();
         assert_eq!(received(&client), "the last words");
     });
-    task.join().unwrap();
 }
 
 #[test]
@@ -224,8 +210,7 @@ fn output_without_room_waits_for_it() {
     // Past the buffers, until the socket is full: so the task that sends finds no room.
     let full = rt.task(object.write()).submit(|io: &mut LocalIo, cx| {
         let filled = fill(io.stream().get().unwrap());
-        io.output().extend(b"the end");
-        assert!(io.flush_soon(cx).unwrap());
+        send_soon(io, b"the end", cx);
         filled
     });
     let filled = full.join().unwrap();
@@ -262,8 +247,7 @@ fn output_that_has_found_no_room_is_left_to_the_handler() {
     has_room.recv().unwrap();
     let task = rt.task(object.write()).submit(move |io: &mut LocalIo, cx| {
         let filled = fill(io.stream().get().unwrap());
-        io.output().extend(b"x");
-        assert!(io.flush_soon(cx).unwrap());
+        send_soon(io, b"x", cx);
         assert!(!io.flush().unwrap());
         // Now there is room, before the task that was going to send.
         assert_eq!(received(&client).len(), filled);
@@ -293,8 +277,7 @@ fn an_error_that_the_task_finds_is_an_event() {
     };
     let object = events.deliver(Buffered::new(stream), handler);
     let task = rt.task(object.write()).submit(move |io: &mut LocalIo, cx| {
-        io.output().extend(b"too late");
-        assert!(io.flush_soon(cx).unwrap());
+        send_soon(io, b"too late", cx);
         // It says nothing more, and may still write: this end sees neither an end nor an error.
         client.shutdown(Shutdown::Read).unwrap();
         client
@@ -308,9 +291,7 @@ fn an_error_that_the_task_finds_is_an_event() {
 fn events_are_handled_between_batches_of_many_streams() {
     let _watched = watchdog();
     let rt = runtime(1);
-    let (clients, streams): (Vec<_>, Vec<_>) = (0..200).map(|_| connect_here()).unzip();
-    let register = |stream| Buffered::new(rt.register_on(0, stream, Interest::Both).unwrap().0);
-    let mut streams: Vec<_> = streams.into_iter().map(register).collect();
+    let (clients, mut streams) = connect_many(&rt, 200);
     // Returns how many clients have something.
     let clients = Arc::new(clients);
     let served = move || {
@@ -328,10 +309,7 @@ fn events_are_handled_between_batches_of_many_streams() {
         Handled::Fully
     });
     let task = rt.task(()).core(0).submit(move |(), cx| {
-        for io in &mut streams {
-            io.output().extend(b"reply");
-            assert!(io.flush_soon(cx).unwrap());
-        }
+        streams.iter_mut().for_each(|io| send_soon(io, b"reply", cx));
         (&mut &other).write_all(b"an event").unwrap();
         let later = cx.task(()).core(0).submit(move |(), _| served());
         (other, streams, later)
@@ -358,8 +336,7 @@ fn urgent_output_does_not_wait_for_other_tasks() {
     let task = rt.task(()).core(0).priority(Priority::High).submit(move |(), cx| {
         let mut io = Buffered::new(stream);
         let normal = cx.task(()).core(0).priority(Priority::Normal).submit(move |(), _| received(&client));
-        io.output().extend(b"urgent");
-        assert!(io.flush_soon(cx).unwrap());
+        send_soon(&mut io, b"urgent", cx);
         (io, normal)
     });
     let (_io, normal) = task.join().unwrap();
@@ -371,19 +348,14 @@ fn what_waits_is_sent_at_the_end_of_the_runtime() {
     let _watched = watchdog();
     for how in [End::Drain, End::Cancel] {
         let rt = runtime(1);
-        let (clients, streams): (Vec<_>, Vec<_>) = (0..100).map(|_| connect_here()).unzip();
-        let register = |stream| Buffered::new(rt.register_on(0, stream, Interest::Both).unwrap().0);
-        let mut streams: Vec<_> = streams.into_iter().map(register).collect();
+        let (clients, mut streams) = connect_many(&rt, 100);
         let (begin, begun) = mpsc::channel();
         let task = rt.task(()).core(0).submit(move |(), cx| {
             // A worker learns only after some tasks that it is to cancel the others.
             for _ in 0..10_000 {
                 cx.task(()).core(0).spawn(|(), _| ());
             }
-            for io in &mut streams {
-                io.output().extend(b"the last words");
-                assert!(io.flush_soon(cx).unwrap());
-            }
+            streams.iter_mut().for_each(|io| send_soon(io, b"the last words", cx));
             begin.send(()).unwrap();
             while !cx.is_shutting_down() {
                 thread::yield_now();
@@ -407,8 +379,7 @@ fn a_failed_task_leaves_its_error_to_the_next_call() {
     let (stream, _) = rt.register_on(0, stream, Interest::Both).unwrap();
     let object = rt.plain(Buffered::new(stream)).core(0).build();
     let leave = rt.task(object.write()).submit(move |io, cx| {
-        io.output().extend(b"too late");
-        assert!(io.flush_soon(cx).unwrap());
+        send_soon(io, b"too late", cx);
         drop(client);
     });
     leave.join().unwrap();
@@ -418,31 +389,20 @@ fn a_failed_task_leaves_its_error_to_the_next_call() {
 
 #[test]
 fn what_waits_is_sent_while_its_task_blocks() {
-    let _watched = watchdog();
-    let rt = runtime(1);
-    let (mut client, stream) = connect();
-    let (stream, _) = rt.register_on(0, stream, Interest::Both).unwrap();
-    let task = rt.task(()).core(0).submit(move |(), cx| {
-        let mut io = Buffered::new(stream);
-        io.output().extend(b"hello");
-        assert!(io.flush_soon(cx).unwrap());
+    at_worker(connect(), Interest::Both, |mut client, mut io, cx| {
+        send_soon(&mut io, b"hello", cx);
         let mut answer = [0; 5];
         cx.block_in_place(|| client.read_exact(&mut answer)).unwrap();
         assert_eq!((&answer, io.unsent()), (b"hello", 0));
     });
-    task.join().unwrap();
 }
 
 #[test]
 fn a_forked_process_sends_nothing_of_its_parent() {
     let _watched = watchdog();
-    let rt = runtime(1);
     let (mut client, stream) = connect();
-    let (stream, _) = rt.register_on(0, stream, Interest::Both).unwrap();
-    let task = rt.task(()).core(0).submit(move |(), cx| {
-        let mut io = Buffered::new(stream);
-        io.output().extend(b"once");
-        assert!(io.flush_soon(cx).unwrap());
+    at_worker(((), stream), Interest::Both, |(), mut io, cx| {
+        send_soon(&mut io, b"once", cx);
         let mut io = Some(io);
         let holds = holds_in_child(|| {
             let io = io.take().unwrap();
@@ -453,7 +413,6 @@ fn a_forked_process_sends_nothing_of_its_parent() {
         assert!(holds, "the child has output");
         drop(io);
     });
-    task.join().unwrap();
     let mut all = String::new();
     client.read_to_string(&mut all).unwrap();
     assert_eq!(all, "once");
@@ -461,17 +420,10 @@ fn a_forked_process_sends_nothing_of_its_parent() {
 
 #[test]
 fn a_stream_that_is_not_registered_for_room_keeps_nothing() {
-    let _watched = watchdog();
-    let rt = runtime(1);
-    let (client, stream) = connect_here();
-    let (stream, _) = rt.register_on(0, stream, Interest::Readable).unwrap();
-    let task = rt.task(()).core(0).submit(move |(), cx| {
-        let mut io = Buffered::new(stream);
-        io.output().extend(b"hello");
-        assert!(io.flush_soon(cx).unwrap());
+    at_worker(connect_here(), Interest::Readable, |client, mut io, cx| {
+        send_soon(&mut io, b"hello", cx);
         assert_eq!((io.unsent(), received(&client).as_str()), (0, "hello"));
     });
-    task.join().unwrap();
 }
 
 #[test]
@@ -507,8 +459,7 @@ fn a_client_that_ends_first_and_reads_slowly_gets_all() {
 fn streams_that_are_not_read_keep_no_other_from_being_served() {
     let _watched = watchdog();
     let rt = runtime(1);
-    let ends = Arc::default();
-    let address = serve(&rt, &ends);
+    let server = serve(&rt);
     let calls: Arc<Vec<AtomicUsize>> = Arc::new((0..30).map(|_| AtomicUsize::new(0)).collect());
     let mut unread = Vec::new();
     let (closed, was_closed) = mpsc::channel();
@@ -533,7 +484,7 @@ fn streams_that_are_not_read_keep_no_other_from_being_served() {
         });
         unread.push(client);
     }
-    let mut client = Client::connect(address).unwrap();
+    let mut client = server.client();
     for round in 0..100 {
         exchange(&mut client, format!("round {round}").as_bytes());
     }
@@ -556,46 +507,28 @@ fn streams_that_are_not_read_keep_no_other_from_being_served() {
 fn clients_of_several_workers_get_all_that_they_send() {
     let _watched = watchdog();
     let rt = runtime(3);
-    let ends = Arc::default();
-    let address = serve(&rt, &ends);
-    let clients: Vec<_> = (0..24)
-        .map(|number| {
-            thread::spawn(move || {
-                let mut client = Client::connect(address).unwrap();
-                let long = pattern(40_000);
-                for round in 0..60 {
-                    exchange(&mut client, format!("client {number}, round {round}").as_bytes());
-                    exchange(&mut client, &long[number * 100..][..1 + round * 300]);
-                }
-            })
-        })
-        .collect();
-    clients.into_iter().for_each(|client| client.join().unwrap());
-    eventually("all connections have ended", || ends.load(SeqCst) == 24);
+    let server = serve(&rt);
+    side_by_side((0..24).map(|number| {
+        let server = &server;
+        move || {
+            let mut client = server.client();
+            let long = pattern(40_000);
+            for round in 0..60 {
+                exchange(&mut client, format!("client {number}, round {round}").as_bytes());
+                exchange(&mut client, &long[number * 100..][..1 + round * 300]);
+            }
+        }
+    }));
+    server.wait_for_ends(24);
 }
 
 #[test]
 fn a_client_that_reads_late_gets_all_and_then_the_end() {
     let _watched = watchdog();
     let rt = runtime(2);
-    let ends = Arc::default();
-    let address = serve(&rt, &ends);
-    let mut client = Client::connect(address).unwrap();
-    let mut writer = client.try_clone().unwrap();
-    let message = pattern(24 << 20);
-    let sent = message.clone();
-    let sender = thread::spawn(move || writer.write_all(&sent).unwrap());
-    thread::sleep(Duration::from_millis(20));
-    let mut answer = vec![0; message.len()];
-    client.read_exact(&mut answer).unwrap();
-    assert!(answer == message, "another answer");
-    sender.join().unwrap();
-    client.write_all(b"the end").unwrap();
-    client.shutdown(Shutdown::Write).unwrap();
-    let mut rest = String::new();
-    client.read_to_string(&mut rest).unwrap();
-    assert_eq!(rest, "the end");
-    eventually("the connection has ended", || ends.load(SeqCst) == 1);
+    let server = serve(&rt);
+    exchange_late(server.client(), 24 << 20);
+    server.wait_for_ends(1);
 }
 
 #[test]
@@ -610,10 +543,7 @@ fn output_is_sent_before_the_end() {
             let input = io.input().to_vec();
             io.consume(input.len());
             // Twice, so that the second part comes while the first one waits.
-            for part in input.chunks(5) {
-                io.output().extend(part);
-                assert!(io.flush_soon(cx).unwrap());
-            }
+            input.chunks(5).for_each(|part| send_soon(io, part, cx));
             if input.ends_with(b"quit") {
                 io.close();
             }
@@ -631,9 +561,8 @@ fn output_is_sent_before_the_end() {
 fn a_stream_that_is_dropped_ends_and_its_place_is_used_again() {
     let _watched = watchdog();
     let rt = runtime(2);
-    let ends = Arc::default();
-    let address = serve(&rt, &ends);
-    let mut neighbours = [0; 4].map(|_| Client::connect(address).unwrap());
+    let server = serve(&rt);
+    let mut neighbours = [0; 4].map(|_| server.client());
     for round in 0..200 {
         let (mut client, stream) = connect();
         let (stream, _) = rt.register_on(round, stream, Interest::Both).unwrap();
@@ -649,20 +578,19 @@ fn a_stream_that_is_dropped_ends_and_its_place_is_used_again() {
         assert!(matches!(client.read(&mut [0; 9]), Ok(0) | Err(_)));
         exchange(&mut neighbours[round % 4], b"nothing of the others");
         if round % 8 == 0 {
-            neighbours[round / 8 % 4] = Client::connect(address).unwrap();
+            neighbours[round / 8 % 4] = server.client();
         }
     }
     drop(neighbours);
-    eventually("all connections have ended", || ends.load(SeqCst) == 29);
+    server.wait_for_ends(29);
 }
 
 #[test]
 fn the_end_of_the_runtime_ends_streams() {
     let _watched = watchdog();
     let rt = runtime(2);
-    let ends = Arc::default();
-    let address = serve(&rt, &ends);
-    let mut clients = [0; 12].map(|_| Client::connect(address).unwrap());
+    let server = serve(&rt);
+    let mut clients = [0; 12].map(|_| server.client());
     for client in &mut clients {
         exchange(client, b"hello");
     }
@@ -678,7 +606,7 @@ fn the_end_of_the_runtime_ends_streams() {
         let mut rest = Vec::new();
         _ = client.read_to_end(&mut rest);
     }
-    assert_eq!(ends.load(SeqCst), 12);
+    assert_eq!(server.ends(), 12);
 }
 
 #[test]
@@ -697,16 +625,15 @@ fn streams_may_outlive_their_runtime() {
 fn a_connection_that_is_reset_ends() {
     let _watched = watchdog();
     let rt = runtime(2);
-    let ends = Arc::default();
-    let address = serve(&rt, &ends);
+    let server = serve(&rt);
     for _ in 0..50 {
-        let mut client = Client::connect(address).unwrap();
+        let mut client = server.client();
         exchange(&mut client, b"hello");
         // What is not read when a socket is closed resets its connection.
         client.write_all(&pattern(100_000)).unwrap();
         client.peek(&mut [0]).unwrap();
     }
-    eventually("all connections have ended", || ends.load(SeqCst) == 50);
+    server.wait_for_ends(50);
 }
 
 #[test]
@@ -773,12 +700,11 @@ fn timers_and_tasks_go_on_beside_many_streams() {
     }
     let _watched = watchdog();
     let rt = runtime(2);
-    let ends = Arc::default();
-    let address = serve(&rt, &ends);
+    let server = serve(&rt);
     let ticks = Arc::new(AtomicUsize::new(0));
     let count = ticks.clone();
     rt.timer(Duration::from_millis(1), |cx| tick(count, cx));
-    let mut clients: Vec<_> = (0..200).map(|_| Client::connect(address).unwrap()).collect();
+    let mut clients: Vec<_> = (0..200).map(|_| server.client()).collect();
     for round in 0..5 {
         let before = ticks.load(SeqCst);
         for client in &mut clients {
@@ -797,5 +723,5 @@ fn timers_and_tasks_go_on_beside_many_streams() {
         exchange(&mut clients[round], b"one alone");
     }
     drop(clients);
-    eventually("all connections have ended", || ends.load(SeqCst) == 200);
+    server.wait_for_ends(200);
 }

@@ -261,7 +261,6 @@ unsafe fn join_on<RA, RB, R, B: FnOnce(Fork<'_>) -> RB>(
 /// # Safety
 ///
 /// As for [`join_on`].
-#[cfg(feature = "std")]
 #[inline(always)]
 unsafe fn run_first<RA, RB, B: FnOnce(Fork<'_>) -> RB>(
     at: Top,
@@ -269,10 +268,20 @@ unsafe fn run_first<RA, RB, B: FnOnce(Fork<'_>) -> RB>(
     second: Half<B, RB>,
 ) -> RA {
     // SAFETY: `join_on`'s contract: the slot after `at` is the top of the stack.
-    let outcome = crate::task::catch(|| first(unsafe { Fork::at(at.next()) }));
-    // SAFETY: the half was in the slot at `at`. (A guard that is dropped instead would cost a
-    // register in every join.)
-    outcome.unwrap_or_else(|payload| unsafe { give_up(at, second, payload) })
+    let first = || first(unsafe { Fork::at(at.next()) });
+    #[cfg(feature = "std")]
+    {
+        // SAFETY: the half was in the slot at `at`. (A guard that is dropped instead would cost a
+        // register in every join.)
+        crate::task::catch(first).unwrap_or_else(|payload| unsafe { give_up(at, second, payload) })
+    }
+    #[cfg(not(feature = "std"))]
+    {
+        let unwinding = Unwinding(at, second);
+        let first = first();
+        core::mem::forget(unwinding);
+        first
+    }
 }
 
 /// Continues the first half's panic, after the second half is over.
@@ -293,32 +302,19 @@ unsafe fn give_up<R, B: FnOnce(Fork<'_>) -> R>(
     throw(payload)
 }
 
-/// Runs the first half where no panic is caught here; the program around this library may still
-/// catch one.
-///
-/// # Safety
-///
-/// As for [`join_on`].
+/// A second half while the first one runs, where no panic is caught here: the program around this
+/// library may still catch one. The half was in the slot at this place, where the caller is when
+/// this is dropped.
 #[cfg(not(feature = "std"))]
-#[cfg_attr(not(debug_assertions), inline(always))]
-unsafe fn run_first<RA, RB, B: FnOnce(Fork<'_>) -> RB>(
-    at: Top,
-    first: impl FnOnce(Fork<'_>) -> RA,
-    second: Half<B, RB>,
-) -> RA {
-    struct Unwinding<R, B: FnOnce(Fork<'_>) -> R>(Top, Half<B, R>);
-    impl<R, B: FnOnce(Fork<'_>) -> R> Drop for Unwinding<R, B> {
-        fn drop(&mut self) {
-            // SAFETY: dropped only while unwinding; the half was in the slot at `.0`, where the
-            // caller is now.
-            unsafe { abandon(self.0, self.1) };
-        }
+struct Unwinding<R, B: FnOnce(Fork<'_>) -> R>(Top, Half<B, R>);
+
+#[cfg(not(feature = "std"))]
+impl<R, B: FnOnce(Fork<'_>) -> R> Drop for Unwinding<R, B> {
+    fn drop(&mut self) {
+        // SAFETY: dropped only while unwinding; the half was in the slot at `.0`, where the
+        // caller is now.
+        unsafe { abandon(self.0, self.1) };
     }
-    let unwinding = Unwinding(at, second);
-    // SAFETY: `join_on`'s contract: the slot after `at` is the top of the stack.
-    let first = first(unsafe { Fork::at(at.next()) });
-    core::mem::forget(unwinding);
-    first
 }
 
 /// Joins where a steal request is pending or the stack has to grow. (The whole join is in here, so
@@ -331,17 +327,21 @@ fn join_slow<RA, RB, R, B: FnOnce(Fork<'_>) -> RB>(
     second: Half<B, RB>,
     combine: impl FnOnce(RA, RB) -> R,
 ) -> R {
-    // SAFETY: the caller is in a join of this worker, at `at`, and does not use the context
-    // meanwhile. The last slot must stay vacant: a half written there is taken out at once, and
-    // thieves leave that slot alone.
-    unsafe {
-        if at.is_last() {
+    if at.is_last() {
+        // SAFETY: the caller is in a join of this worker, at `at`, and does not use the context
+        // meanwhile. The last slot must stay vacant: a half written there is taken out at once,
+        // and thieves leave that slot alone.
+        unsafe {
             (*at.forks().context()).serve_requests(at);
             Job::pop(second.job());
             let second = second.take_body();
             let first = first(Fork::at(at));
             combine(first, second(Fork::at(at)))
-        } else {
+        }
+    } else {
+        // SAFETY: the caller is in a join of this worker, with the half at `at`, and does not use
+        // the context meanwhile.
+        unsafe {
             (*at.forks().context()).serve_requests(at.next());
             join_on(at, first, second, combine)
         }

@@ -88,12 +88,29 @@ impl Setting {
         self.stack.steal(Thief { worker, at: self.stack.own().bottom() }, || true, barrier)
     }
 
-    /// For a thief: steals a job that it runs as number `number`. Returns true if there was one.
-    fn steal(&self, thief: usize, number: usize, barrier: Option<&dyn Fn() -> bool>) -> bool {
+    /// For a thief: steals a job, and runs it as this number. Returns true if there was one.
+    fn steal_as(
+        &self,
+        number: impl FnOnce(NonNull<Job>) -> usize,
+        thief: usize,
+        barrier: Option<&dyn Fn() -> bool>,
+    ) -> bool {
         let Some(job) = self.take(thief, barrier) else { return false };
-        self.run(number);
+        self.run(number(job));
         self.finish(job);
         true
+    }
+
+    /// For a thief: steals a job that it runs as number 0. Returns true if there was one.
+    fn steal(&self, barrier: Option<&dyn Fn() -> bool>) -> bool {
+        self.steal_as(|_| 0, 1, barrier)
+    }
+
+    /// For the owner: runs a task with one job.
+    fn run_task(&self) {
+        let bottom = self.begin();
+        self.push(bottom, 0);
+        self.pop(bottom, 0);
     }
 
     fn finish(&self, job: NonNull<Job>) {
@@ -103,17 +120,20 @@ impl Setting {
     }
 }
 
-#[test]
-fn a_private_job_is_run_once_by_its_owner_or_a_thief() {
-    model(4, || {
-        let here = Setting::new(false);
+/// Runs a task with one job beside a thief.
+fn one_job_beside(thief: fn(&Setting), is_eager: bool) {
+    model(4, move || {
+        let here = Setting::new(is_eager);
         let there = here.clone();
-        let thief = thread::spawn(move || there.steal(1, 0, Some(&barrier)));
-        let bottom = here.begin();
-        here.push(bottom, 0);
-        here.pop(bottom, 0);
+        let thief = thread::spawn(move || thief(&there));
+        here.run_task();
         thief.join().unwrap();
     });
+}
+
+#[test]
+fn a_private_job_is_run_once_by_its_owner_or_a_thief() {
+    one_job_beside(|there| _ = there.steal(Some(&barrier)), false);
 }
 
 #[test]
@@ -125,11 +145,7 @@ fn a_job_in_a_slot_that_a_thief_has_published_is_run_once() {
         here.push(bottom, 0);
         // If the thief comes too late for the first job, it finds the second in the same slot.
         let thief = thread::spawn(move || {
-            let job = there.take(1, Some(&barrier))?;
-            let number = there.runs[0].get() as usize;
-            there.run(number);
-            there.finish(job);
-            Some(())
+            there.steal_as(|_| there.runs[0].get() as usize, 1, Some(&barrier));
         });
         here.pop(bottom, 0);
         here.push(bottom, 1);
@@ -140,15 +156,7 @@ fn a_job_in_a_slot_that_a_thief_has_published_is_run_once() {
 
 #[test]
 fn an_eager_job_is_run_once_by_its_owner_or_a_thief() {
-    model(4, || {
-        let here = Setting::new(true);
-        let there = here.clone();
-        let thief = thread::spawn(move || there.steal(1, 0, None));
-        let bottom = here.begin();
-        here.push(bottom, 0);
-        here.pop(bottom, 0);
-        thief.join().unwrap();
-    });
+    one_job_beside(|there| _ = there.steal(None), true);
 }
 
 #[test]
@@ -158,7 +166,7 @@ fn a_job_is_published_by_its_owner_once_it_is_asked() {
         let there = here.clone();
         let thief = thread::spawn(move || {
             there.stack.ask();
-            there.steal(1, 0, None)
+            there.steal(None)
         });
         let bottom = here.begin();
         let top = here.push(bottom, 0);
@@ -179,10 +187,8 @@ fn two_thieves_take_the_oldest_jobs_one_each() {
         let thieves = [1, 2].map(|number| {
             let there = here.clone();
             thread::spawn(move || {
-                let job = there.take(number, Some(&barrier))?;
-                there.run(usize::from(job != there.stack.own().bottom().slot()));
-                there.finish(job);
-                Some(())
+                let bottom = there.stack.own().bottom();
+                there.steal_as(|job| usize::from(job != bottom.slot()), number, Some(&barrier));
             })
         });
         here.pop(top, 1);
@@ -193,15 +199,7 @@ fn two_thieves_take_the_oldest_jobs_one_each() {
 
 #[test]
 fn a_thief_without_a_barrier_takes_nothing_that_it_has_published() {
-    model(4, || {
-        let here = Setting::new(false);
-        let there = here.clone();
-        let thief = thread::spawn(move || assert!(!there.steal(1, 0, Some(&no_barrier))));
-        let bottom = here.begin();
-        here.push(bottom, 0);
-        here.pop(bottom, 0);
-        thief.join().unwrap();
-    });
+    one_job_beside(|there| assert!(!there.steal(Some(&no_barrier))), false);
 }
 
 /// The owner of a job steals from its thief; that has ended the job meanwhile and pushes one of its
@@ -220,9 +218,7 @@ fn an_owner_that_waits_takes_only_parts_of_its_job() {
             let (owners, thiefs) = there;
             owners.run(0);
             owners.finish(NonNull::with_exposed_provenance(address.try_into().unwrap()));
-            let bottom = thiefs.begin();
-            thiefs.push(bottom, 0);
-            thiefs.pop(bottom, 0);
+            thiefs.run_task();
         });
         // SAFETY: the job was taken, and its owner has not settled it.
         let handover = unsafe { Job::handover(whole) };
@@ -293,25 +289,21 @@ fn settle(seconds: &Setting, part: usize) -> Top {
     bottom
 }
 
-/// The third worker ends the part, and pushes a job of its next task. The second pushes another job
-/// in the place of the part, which a fourth worker takes.
-#[test]
-fn an_owner_that_waits_takes_only_parts_of_parts() {
-    model(2, || {
+/// Lets worker 0 look for parts beside the others: worker 2 ends its part, and goes on as `third`;
+/// worker 1 pushes another job in the place of the part, and goes on as `second` there.
+fn parts_beside(preemptions: usize, third: fn(&Setting, &Setting), second: fn(&Setting, Top, usize)) {
+    model(preemptions, move || {
         let nested = Nested::new();
         let (part, seconds, thirds) = (nested.part, nested.seconds.clone(), nested.thirds.clone());
+        let there = seconds.clone();
         let third = thread::spawn(move || {
             thirds.finish(job(part));
-            let bottom = thirds.begin();
-            thirds.push(bottom, 0);
-            thirds.pop(bottom, 0);
+            third(&there, &thirds);
         });
         let second = thread::spawn(move || {
             let bottom = settle(&seconds, part);
             seconds.push(bottom, 1);
-            if let Some(next) = seconds.take(3, None) {
-                seconds.finish(next);
-            }
+            second(&seconds, bottom, part);
         });
         nested.finds_no_part_of_the_part();
         third.join().unwrap();
@@ -319,34 +311,32 @@ fn an_owner_that_waits_takes_only_parts_of_parts() {
     });
 }
 
+/// The third worker ends the part, and pushes a job of its next task. The second pushes another job
+/// in the place of the part, which a fourth worker takes.
+#[test]
+fn an_owner_that_waits_takes_only_parts_of_parts() {
+    let second = |seconds: &Setting, _: Top, _: usize| {
+        if let Some(next) = seconds.take(3, None) {
+            seconds.finish(next);
+        }
+    };
+    parts_beside(2, |_, thirds| thirds.run_task(), second);
+}
+
 /// The second worker pops the job in the place of the part, just as the third tries to take it.
 #[test]
 fn a_job_that_was_almost_taken_has_no_parts() {
-    model(3, || {
-        let nested = Nested::new();
-        let (part, seconds, thirds) = (nested.part, nested.seconds.clone(), nested.thirds.clone());
-        let there = seconds.clone();
-        let third = thread::spawn(move || {
-            thirds.finish(job(part));
-            if let Some(next) = take_for(&there, 2, &thirds) {
-                return there.finish(next);
+    let third = |there: &Setting, thirds: &Setting| match take_for(there, 2, thirds) {
+        Some(next) => there.finish(next),
+        None => thirds.run_task(),
+    };
+    let second = |seconds: &Setting, bottom: Top, part| {
+        // SAFETY: the topmost job is at `bottom`.
+        unsafe {
+            if !(Job::pop(bottom.slot()) || Job::pop_public(bottom.slot())) {
+                settle(seconds, part);
             }
-            let bottom = thirds.begin();
-            thirds.push(bottom, 0);
-            thirds.pop(bottom, 0);
-        });
-        let second = thread::spawn(move || {
-            let bottom = settle(&seconds, part);
-            seconds.push(bottom, 1);
-            // SAFETY: the topmost job is at `bottom`.
-            unsafe {
-                if !(Job::pop(bottom.slot()) || Job::pop_public(bottom.slot())) {
-                    settle(&seconds, part);
-                }
-            }
-        });
-        nested.finds_no_part_of_the_part();
-        third.join().unwrap();
-        second.join().unwrap();
-    });
+        }
+    };
+    parts_beside(3, third, second);
 }

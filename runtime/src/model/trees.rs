@@ -7,7 +7,8 @@ use super::{Watched, model};
 use crate::sync::global::AtomicU64;
 use crate::sync::{AtomicU32, Relaxed, SeqCst};
 use crate::trees::protocol::{
-    Added, ClaimPtr, Holder, Node, OnPoison, PlanProbe, Ready, Registration, Rights, Site, Target, TreeTable,
+    Added, ClaimPtr, Holder, Node, OnPoison, OwnedClaim, PlanProbe, Ready, Registration, Rights, Site,
+    Target, TreeTable,
 };
 use loom::thread;
 use std::boxed::Box;
@@ -111,18 +112,11 @@ impl World {
     }
 
     /// Tries to add a target, as plans do.
-    fn try_add(
-        &self,
-        site: Site,
-        claim: ClaimPtr,
-        rights: &mut Rights,
-        target: &Target,
-        ready: &mut Ready,
-    ) -> Added {
-        if rights.targets.is_empty() {
-            self.table.try_add::<true>(site, claim, rights, target, ready)
+    fn try_add(&self, site: Site, owned: OwnedClaim<'_>, target: &Target, ready: &mut Ready) -> Added {
+        if owned.rights.targets.is_empty() {
+            self.table.try_add::<true>(site, owned, target, ready)
         } else {
-            self.table.try_add::<false>(site, claim, rights, target, ready)
+            self.table.try_add::<false>(site, owned, target, ready)
         }
     }
 
@@ -133,13 +127,14 @@ impl World {
         let (site, mut ready) = (self.site(worker), Ready::default());
         // SAFETY: this thread owns the new claim.
         let rights = unsafe { rights_of(claim) };
+        let mut owned = OwnedClaim { claim, rights };
         let all = targets
             .iter()
-            .all(|target| self.try_add(site, claim, rights, target, &mut ready) == Added::Granted);
+            .all(|target| self.try_add(site, owned.reborrow(), target, &mut ready) == Added::Granted);
         if all {
             self.finish(site, claim, &mut ready);
         } else {
-            self.table.leave(site, claim, rights, &mut ready);
+            self.table.leave(site, claim, owned.rights, &mut ready);
             self.wait(site, claim, targets, &mut ready);
         }
         self.resume(site, &mut ready);
@@ -169,8 +164,8 @@ impl World {
         unsafe { (*claim.0.cast::<Claimant>().as_ptr()).plan = [target].into() };
         let (site, mut ready, mut refused) = (self.site(worker), Ready::default(), Default::default());
         // SAFETY: as above.
-        let held = unsafe { (claim, rights_of(claim)) };
-        if self.table.add_only(site, held, &target, &mut ready, &mut refused) {
+        let owned = unsafe { OwnedClaim { claim, rights: rights_of(claim) } };
+        if self.table.add_only(site, owned, &target, &mut ready, &mut refused) {
             self.settle(site, claim, &refused, &mut ready);
         } else {
             self.run_plan(site, claim, &mut ready);
@@ -183,9 +178,9 @@ impl World {
         let mut refused = Default::default();
         // SAFETY: the caller owns the claim, and gives it up.
         unsafe {
-            let held = (claim, rights_of(claim));
+            let owned = OwnedClaim { claim, rights: rights_of(claim) };
             let mut probe =
-                PlanProbe::new(&self.table, site, held, &mut *ready, &mut refused, OnPoison::Fail);
+                PlanProbe::new(&self.table, site, owned, &mut *ready, &mut refused, OnPoison::Fail);
             let targets = &(*claim.0.cast::<Claimant>().as_ptr()).plan;
             targets.iter().for_each(|&target| _ = probe.add(target));
         }
@@ -213,7 +208,7 @@ impl World {
         let (claim, mut ready) = (new_claim(Some(body)), Ready::default());
         // SAFETY: this thread owns the new claim.
         let rights = unsafe { rights_of(claim) };
-        let added = self.try_add(self.site(0), claim, rights, &target, &mut ready);
+        let added = self.try_add(self.site(0), OwnedClaim { claim, rights }, &target, &mut ready);
         assert_eq!(added, Added::Granted);
         claim
     }
@@ -222,9 +217,9 @@ impl World {
     fn attempt(&self, worker: usize, target: Target) {
         let (site, claim, mut ready) = (self.site(worker), new_claim(None), Ready::default());
         // SAFETY: this thread owns the new claim.
-        let rights = unsafe { rights_of(claim) };
-        if self.try_add(site, claim, rights, &target, &mut ready) == Added::Granted {
-            self.table.leave(site, claim, rights, &mut ready);
+        let mut owned = OwnedClaim { claim, rights: unsafe { rights_of(claim) } };
+        if self.try_add(site, owned.reborrow(), &target, &mut ready) == Added::Granted {
+            self.table.leave(site, claim, owned.rights, &mut ready);
         }
         self.resume(site, &mut ready);
         // SAFETY: it holds nothing, and `new_claim` made it of a box.

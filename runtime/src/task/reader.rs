@@ -18,7 +18,6 @@ use super::node_version::NodeVersion;
 use super::optimistic_read;
 use super::visit::{OptimisticBody, Step};
 use super::{Access, JoinError, TaskBuilder, catch, discard, drop_quietly, pair};
-use crate::annotation::Part;
 use crate::memory::ReaderToken;
 use crate::object::{FreeWord, Link, Reference, Version, Versioned};
 use crate::scheduler::{Context, OpenGuard, Runtime};
@@ -336,11 +335,6 @@ where
     type Target = T;
     type Output = O;
     type Result = O;
-    const LOCATES: bool = false;
-
-    fn locate(&self, _: Reference, _: &T) -> Part {
-        Part::NONE
-    }
 
     fn read(&self, at: Reference, target: &T) -> Step<T, O> {
         (self.read)(Link::from_reference(at), target)

@@ -56,8 +56,12 @@ pub(crate) trait OptimisticBody: Send + 'static {
     type Target: Version;
     type Output;
     type Result: 'static;
-    const LOCATES: bool;
-    fn locate(&self, at: Reference, target: &Self::Target) -> Part;
+    const LOCATES: bool = false;
+    #[inline(always)]
+    fn locate(&self, at: Reference, target: &Self::Target) -> Part {
+        let _ = (at, target);
+        Part::NONE
+    }
     fn read(&self, at: Reference, target: &Self::Target) -> Step<Self::Target, Self::Output>;
     fn then(self, output: Self::Output, cx: &mut Context) -> Self::Result;
     /// Returns the name of the type or closure as the application wrote it.
@@ -111,10 +115,6 @@ where
     type Target = T;
     type Output = O;
     type Result = R;
-    const LOCATES: bool = false;
-    fn locate(&self, _: Reference, _: &T) -> Part {
-        Part::NONE
-    }
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn read(&self, _: Reference, target: &T) -> Step<T, O> {
         Step::End((self.read)(target))

@@ -9,7 +9,7 @@ use super::inner::TreeInner;
 use super::plan::Request;
 use super::poison::OnPoison;
 use super::probe::Targets;
-use super::queue::{ClaimPtr, Ready};
+use super::queue::{ClaimPtr, OwnedClaim, Ready};
 use super::rights::{Changes, Target};
 use super::state::{ClaimHead, ClaimState};
 use super::table::TreeTable;
@@ -63,7 +63,7 @@ pub(super) unsafe fn enter<Q: Request>(
     let is_done = request.only().is_some_and(|target| {
         // SAFETY: as above; nothing else borrows the rights.
         let rights = unsafe { this.head.registration.rights() };
-        table.add_only(site, (claim, rights), target, &mut ready, &mut refused)
+        table.add_only(site, OwnedClaim { claim, rights }, target, &mut ready, &mut refused)
     });
     let outcome = if is_done {
         Ok(())

@@ -227,7 +227,7 @@ pub(crate) mod protocol {
     pub(crate) use super::node::Node;
     pub(crate) use super::poison::OnPoison;
     pub(crate) use super::probe::PlanProbe;
-    pub(crate) use super::queue::{ClaimPtr, Ready};
+    pub(crate) use super::queue::{ClaimPtr, OwnedClaim, Ready};
     pub(crate) use super::register::Added;
     pub(crate) use super::rights::{Registration, Rights, Target};
     pub(crate) use super::table::TreeTable;

@@ -2,7 +2,7 @@
 
 use super::counts::Site;
 use super::poison::OnPoison;
-use super::queue::{ClaimPtr, Ready};
+use super::queue::{ClaimPtr, OwnedClaim, Ready};
 use super::register::Added;
 use super::rights::{Rights, Target};
 use super::short_list::ShortList;
@@ -60,7 +60,7 @@ impl TreeTable {
     pub fn add_only(
         &self,
         site: Site,
-        (claim, rights): (ClaimPtr, &mut Rights),
+        owned: OwnedClaim<'_>,
         target: &Target,
         ready: &mut Ready,
         refused: &mut Targets,
@@ -68,7 +68,7 @@ impl TreeTable {
         if !target.alone && self.has_links() {
             return false;
         }
-        let added = self.try_add_first(site, claim, rights, target, ready);
+        let added = self.try_add_first(site, owned, target, ready);
         if added == Added::Blocked {
             refused.push(*target);
         }
@@ -85,7 +85,7 @@ impl<'s> PlanProbe<'s> {
     pub(crate) fn new(
         table: &'s TreeTable,
         site: Site,
-        (claim, rights): (ClaimPtr, &'s mut Rights),
+        OwnedClaim { claim, rights }: OwnedClaim<'s>,
         ready: &'s mut Ready,
         refused: &'s mut Targets,
         on_poison: OnPoison,
@@ -134,10 +134,11 @@ impl<'s> PlanProbe<'s> {
     #[inline(always)]
     fn hold_new<const FIRST: bool>(&mut self, target: &Target) -> bool {
         let Self { table, site, claim, .. } = *self;
+        let owned = OwnedClaim { claim, rights: self.rights };
         let added = if FIRST {
-            table.try_add_first(site, claim, self.rights, target, self.ready)
+            table.try_add_first(site, owned, target, self.ready)
         } else {
-            table.try_add::<false>(site, claim, self.rights, target, self.ready)
+            table.try_add::<false>(site, owned, target, self.ready)
         };
         match added {
             Added::Granted => true,

@@ -6,7 +6,7 @@
 //! for holders that it clashes with only. Others may have come later, and wait for it elsewhere.
 
 use super::mode::Modes;
-use super::rights::{Exact, Registration};
+use super::rights::{Exact, Registration, Rights};
 use super::short_list::ShortList;
 use crate::sync::{AcqRel, under_model};
 use alloc::collections::VecDeque;
@@ -27,6 +27,21 @@ pub(crate) struct ClaimPtr(pub NonNull<Registration>);
 // SAFETY: a pointer without access. The registration, which is Sync, lives as long as it has an
 // entry in a queue.
 unsafe impl Send for ClaimPtr {}
+
+/// A claim, as the thread that owns it sees it.
+pub(crate) struct OwnedClaim<'r> {
+    pub claim: ClaimPtr,
+    /// What it holds.
+    pub rights: &'r mut Rights,
+}
+
+impl OwnedClaim<'_> {
+    /// Lends it to a function.
+    #[inline(always)]
+    pub fn reborrow(&mut self) -> OwnedClaim<'_> {
+        OwnedClaim { claim: self.claim, rights: self.rights }
+    }
+}
 
 /// Claims whose last entry was granted. Their owner is the thread that has this list.
 #[derive(Default)]

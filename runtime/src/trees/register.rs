@@ -4,7 +4,7 @@ use super::counts::Site;
 use super::gate::{Counted, GateSlot};
 use super::mode::{Mode, Modes};
 use super::node::{NONE, Node, NodeSlot};
-use super::queue::{ClaimPtr, ClusterEntry, GateEntry, Ready, Stripe};
+use super::queue::{ClaimPtr, ClusterEntry, GateEntry, OwnedClaim, Ready, Stripe};
 use super::rights::{Exact, Rights, Target};
 use super::segments::SegmentIndex;
 use super::table::TreeTable;
@@ -122,16 +122,15 @@ impl TreeTable {
     pub fn try_add<const FIRST: bool>(
         &self,
         site: Site,
-        claim: ClaimPtr,
-        rights: &mut Rights,
+        mut owned: OwnedClaim<'_>,
         target: &Target,
         ready: &mut Ready,
     ) -> Added {
-        let had = if FIRST { (0, 0) } else { (rights.counted.len(), rights.exact.len()) };
-        match self.attempt::<FIRST>(site, claim, rights, target) {
-            Attempt::Granted => rights.targets.push(*target),
+        let had = if FIRST { (0, 0) } else { (owned.rights.counted.len(), owned.rights.exact.len()) };
+        match self.attempt::<FIRST>(site, owned.reborrow(), target) {
+            Attempt::Granted => owned.rights.targets.push(*target),
             Attempt::Missing => return Added::Missing,
-            refused => return self.try_again(refused, site, claim, (rights, had), target, ready),
+            refused => return self.try_again(refused, site, owned, had, target, ready),
         }
         Added::Granted
     }
@@ -141,12 +140,11 @@ impl TreeTable {
     pub fn try_add_first(
         &self,
         site: Site,
-        claim: ClaimPtr,
-        rights: &mut Rights,
+        owned: OwnedClaim<'_>,
         target: &Target,
         ready: &mut Ready,
     ) -> Added {
-        self.try_add::<true>(site, claim, rights, target, ready)
+        self.try_add::<true>(site, owned, target, ready)
     }
 
     /// Gives back what a refused attempt has registered, and tries again for as long as the tree
@@ -156,21 +154,21 @@ impl TreeTable {
         &self,
         mut refused: Attempt,
         site: Site,
-        claim: ClaimPtr,
-        (rights, had): (&mut Rights, (usize, usize)),
+        mut owned: OwnedClaim<'_>,
+        had: (usize, usize),
         target: &Target,
         ready: &mut Ready,
     ) -> Added {
         let mut backoff = Backoff::new();
         loop {
-            self.take_back(site, claim, rights, had, ready);
+            self.take_back(site, owned.reborrow(), had, ready);
             if refused == Attempt::Clash {
                 return Added::Blocked;
             }
             backoff.wait();
-            refused = self.attempt::<false>(site, claim, rights, target);
+            refused = self.attempt::<false>(site, owned.reborrow(), target);
             match refused {
-                Attempt::Granted => rights.targets.push(*target),
+                Attempt::Granted => owned.rights.targets.push(*target),
                 Attempt::Missing => return Added::Missing,
                 _ => continue,
             }
@@ -180,20 +178,14 @@ impl TreeTable {
 
     /// Tries once. What it has registered stays if it is refused.
     #[inline(always)]
-    fn attempt<const FIRST: bool>(
-        &self,
-        site: Site,
-        claim: ClaimPtr,
-        rights: &mut Rights,
-        target: &Target,
-    ) -> Attempt {
+    fn attempt<const FIRST: bool>(&self, site: Site, owned: OwnedClaim<'_>, target: &Target) -> Attempt {
         let Some(slot) = self.find(target.node) else { return Attempt::Missing };
         let gate = slot.gate.load(Acquire);
         if gate != NONE {
-            return self.add_at_gate(site, claim, rights, target, slot, gate);
+            return self.add_at_gate(site, owned, target, slot, gate);
         }
         let Some((cluster, path)) = self.path_in_cluster(slot) else { return Attempt::Moved };
-        self.add_in_cluster::<FIRST>(site, claim, rights, target, cluster, &path)
+        self.add_in_cluster::<FIRST>(site, owned, target, cluster, &path)
     }
 
     /// Registers a target in a cluster.
@@ -201,8 +193,7 @@ impl TreeTable {
     fn add_in_cluster<const FIRST: bool>(
         &self,
         site: Site,
-        claim: ClaimPtr,
-        rights: &mut Rights,
+        OwnedClaim { claim, rights }: OwnedClaim<'_>,
         target: &Target,
         cluster: u32,
         path: &Path<'_>,
@@ -220,8 +211,7 @@ impl TreeTable {
     fn add_at_gate(
         &self,
         site: Site,
-        claim: ClaimPtr,
-        rights: &mut Rights,
+        OwnedClaim { claim, rights }: OwnedClaim<'_>,
         target: &Target,
         slot: &NodeSlot,
         gate: u32,
@@ -371,8 +361,7 @@ impl TreeTable {
     fn take_back(
         &self,
         site: Site,
-        claim: ClaimPtr,
-        rights: &mut Rights,
+        OwnedClaim { claim, rights }: OwnedClaim<'_>,
         (counted, exact): (usize, usize),
         ready: &mut Ready,
     ) {

@@ -3,7 +3,7 @@
 use super::counts::Site;
 use super::poison::OnPoison;
 use super::probe::{PlanProbe, RunPlan, Targets};
-use super::queue::{ClaimPtr, Ready};
+use super::queue::{ClaimPtr, OwnedClaim, Ready};
 use super::rights::Registration;
 use super::table::TreeTable;
 use crate::sync::UnsafeCell;
@@ -140,7 +140,7 @@ impl ClaimHead {
     ) -> PlanProbe<'s> {
         // SAFETY: forwarded.
         let (owned, rights) = unsafe { (self.owned(), self.registration.rights()) };
-        PlanProbe::new(self.table(), site, (claim, rights), ready, refused, owned.on_poison)
+        PlanProbe::new(self.table(), site, OwnedClaim { claim, rights }, ready, refused, owned.on_poison)
     }
 
     /// Runs the request.

@@ -1,14 +1,13 @@
 //! Sources of events: nothing that comes is lost, and a connection that ends leaves nothing.
 
-use crate::common::{Dropped, Setting, eventually, watchdog};
+use crate::common::net::{Server, connect, exchange, exchange_late};
+use crate::common::{Dropped, Setting, eventually, side_by_side, watchdog};
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream as Client};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
-use std::thread;
 use std::time::Duration;
 use xtasking::events::net::{TcpListener, TcpStream};
-use xtasking::events::{Buffered, Event, Filled, Handled, Interest, Registered};
+use xtasking::events::{Buffered, Event, Filled, Handled, Interest};
 use xtasking::platform::Simulation;
 use xtasking::{Context, JoinError, Runtime};
 
@@ -32,59 +31,37 @@ impl Echo {
     }
 }
 
-/// Starts a server that spreads its connections over the workers. Each counts its end in `ends`.
-fn serve(rt: &Runtime, ends: &Arc<AtomicUsize>) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let address = listener.local_addr().unwrap();
-    let (listener, events) = rt.register(listener, Interest::Readable).unwrap();
-    let (ends, next) = (ends.clone(), AtomicUsize::new(0));
-    events.deliver(listener, move |listener: &mut Registered<TcpListener>, _, cx| {
-        while let Some(Ok((stream, _))) = listener.get().map(TcpListener::accept) {
-            let worker = next.fetch_add(1, SeqCst);
-            let (stream, events) = cx.register_on(worker, stream, Interest::Both).unwrap();
-            let echo = Echo { io: Buffered::new(stream), _dropped: Dropped(ends.clone()) };
-            events.deliver(echo, Echo::handle);
-        }
-        Handled::Fully
-    });
-    address
-}
-
-/// Sends a message, and requires it back.
-fn exchange(client: &mut Client, message: &[u8]) {
-    client.write_all(message).unwrap();
-    let mut answer = vec![0; message.len()];
-    client.read_exact(&mut answer).unwrap();
-    assert_eq!(answer, message);
+/// Starts a server that echoes.
+fn serve(rt: &Runtime) -> Server {
+    Server::start(rt, |stream, worker, dropped, cx| {
+        let (stream, events) = cx.register_on(worker, stream, Interest::Both).unwrap();
+        events.deliver(Echo { io: Buffered::new(stream), _dropped: dropped }, Echo::handle);
+    })
 }
 
 #[test]
 fn clients_get_all_that_they_send() {
     let _watched = watchdog();
     let rt = Setting::Threads { workers: 3 }.build();
-    let ends = Arc::default();
-    let address = serve(&rt, &ends);
-    let clients: Vec<_> = (0..8)
-        .map(|number| {
-            thread::spawn(move || {
-                let mut client = Client::connect(address).unwrap();
-                for round in 0..200 {
-                    exchange(&mut client, format!("client {number}, round {round}").as_bytes());
-                }
-            })
-        })
-        .collect();
-    clients.into_iter().for_each(|client| client.join().unwrap());
-    eventually("all connections have ended", || ends.load(SeqCst) == 8);
+    let server = serve(&rt);
+    side_by_side((0..8).map(|number| {
+        let server = &server;
+        move || {
+            let mut client = server.client();
+            for round in 0..200 {
+                exchange(&mut client, format!("client {number}, round {round}").as_bytes());
+            }
+        }
+    }));
+    server.wait_for_ends(8);
 }
 
 #[test]
 fn workers_that_sleep_are_woken_by_events_and_by_tasks() {
     let _watched = watchdog();
     let rt = Setting::Threads { workers: 2 }.builder().counters(true).build().unwrap();
-    let ends = Arc::default();
-    let address = serve(&rt, &ends);
-    let mut clients = [0; 3].map(|_| Client::connect(address).unwrap());
+    let server = serve(&rt);
+    let mut clients = [0; 3].map(|_| server.client());
     for round in 0..50u16 {
         let sleeps = || rt.counters().unwrap().sleeps;
         let before = sleeps();
@@ -98,24 +75,9 @@ fn workers_that_sleep_are_woken_by_events_and_by_tasks() {
 fn a_client_that_reads_late_gets_all_of_a_long_answer() {
     let _watched = watchdog();
     let rt = Setting::Threads { workers: 2 }.build();
-    let ends = Arc::default();
-    let address = serve(&rt, &ends);
-    let mut client = Client::connect(address).unwrap();
-    let mut writer = client.try_clone().unwrap();
-    let message: Vec<u8> = (0..4 << 20).map(|at: u32| b'a' + (at.wrapping_mul(at) >> 7) as u8 % 26).collect();
-    let sent = message.clone();
-    let sender = thread::spawn(move || writer.write_all(&sent).unwrap());
-    let mut answer = vec![0; message.len()];
-    client.read_exact(&mut answer).unwrap();
-    assert!(answer == message);
-    sender.join().unwrap();
-    // The end of the input is seen, although it may come together with the last bytes.
-    client.write_all(b"the end").unwrap();
-    client.shutdown(std::net::Shutdown::Write).unwrap();
-    let mut rest = String::new();
-    client.read_to_string(&mut rest).unwrap();
-    assert_eq!(rest, "the end");
-    eventually("the connection has ended", || ends.load(SeqCst) == 1);
+    let server = serve(&rt);
+    exchange_late(server.client(), 4 << 20);
+    server.wait_for_ends(1);
 }
 
 #[test]
@@ -127,12 +89,11 @@ fn a_panic_in_a_handler_ends_its_connection_only() {
         .on_failure(move |failure| _ = sender.send(failure.to_string()))
         .build()
         .unwrap();
-    let ends = Arc::default();
-    let address = serve(&rt, &ends);
-    let mut clients = [0; 4].map(|_| Client::connect(address).unwrap());
+    let server = serve(&rt);
+    let mut clients = [0; 4].map(|_| server.client());
     clients.iter_mut().for_each(|client| exchange(client, b"hello"));
     clients[1].write_all(b"hello!").unwrap();
-    eventually("the connection of the panic has ended", || ends.load(SeqCst) == 1);
+    server.wait_for_ends(1);
     assert!(matches!(clients[1].read(&mut [0; 9]), Ok(0) | Err(_)));
     for number in [0, 2, 3] {
         exchange(&mut clients[number], b"still there");
@@ -144,13 +105,10 @@ fn a_panic_in_a_handler_ends_its_connection_only() {
 fn an_event_at_a_poisoned_object_ends_the_connection() {
     let _watched = watchdog();
     let rt = Setting::Threads { workers: 2 }.builder().on_failure(|_| ()).build().unwrap();
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut client = Client::connect(listener.local_addr().unwrap()).unwrap();
-    let stream = listener.accept().unwrap().0;
-    stream.set_nonblocking(true).unwrap();
-    let (stream, events) = rt.register(TcpStream::from_std(stream), Interest::Both).unwrap();
-    let ends = Arc::default();
-    let echo = Echo { io: Buffered::new(stream), _dropped: Dropped(Arc::clone(&ends)) };
+    let (mut client, stream) = connect();
+    let (stream, events) = rt.register(stream, Interest::Both).unwrap();
+    let ends = Arc::<AtomicUsize>::default();
+    let echo = Echo { io: Buffered::new(stream), _dropped: Dropped(ends.clone()) };
     let object = events.deliver(echo, Echo::handle);
     let broken = rt.task(object.write()).submit(|_, _| panic!("in another task")).join();
     assert!(matches!(broken, Err::<(), _>(JoinError::Panicked(_))));
@@ -163,9 +121,8 @@ fn an_event_at_a_poisoned_object_ends_the_connection() {
 fn events_of_a_worker_that_has_left_are_looked_after() {
     let _watched = watchdog();
     let rt = Setting::Threads { workers: 4 }.build();
-    let ends = Arc::default();
-    let address = serve(&rt, &ends);
-    let mut clients = [0; 8].map(|_| Client::connect(address).unwrap());
+    let server = serve(&rt);
+    let mut clients = [0; 8].map(|_| server.client());
     for workers in [1, 3, 2, 4, 1] {
         clients.iter_mut().for_each(|client| exchange(client, b"before"));
         rt.resize(workers).unwrap();
@@ -177,12 +134,9 @@ fn events_of_a_worker_that_has_left_are_looked_after() {
 fn what_comes_before_its_handler_waits_for_it() {
     let _watched = watchdog();
     let rt = Setting::Threads { workers: 1 }.build();
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut client = Client::connect(listener.local_addr().unwrap()).unwrap();
+    let (mut client, stream) = connect();
     client.write_all(b"early").unwrap();
-    let stream = listener.accept().unwrap().0;
-    stream.set_nonblocking(true).unwrap();
-    let (stream, events) = rt.register(TcpStream::from_std(stream), Interest::Both).unwrap();
+    let (stream, events) = rt.register(stream, Interest::Both).unwrap();
     // The worker finds the event, and has nothing to call.
     let (promise, done) = rt.promise();
     rt.timer(Duration::from_millis(20), move |_| promise.fulfil(()));
@@ -198,13 +152,12 @@ fn what_comes_before_its_handler_waits_for_it() {
 fn the_end_of_the_runtime_closes_connections() {
     let _watched = watchdog();
     let rt = Setting::Threads { workers: 2 }.build();
-    let ends = Arc::default();
-    let address = serve(&rt, &ends);
-    let mut clients = [0; 3].map(|_| Client::connect(address).unwrap());
+    let server = serve(&rt);
+    let mut clients = [0; 3].map(|_| server.client());
     clients.iter_mut().for_each(|client| exchange(client, b"hello"));
     let handle = rt.handle();
     drop(rt);
-    assert_eq!(ends.load(SeqCst), 3);
+    assert_eq!(server.ends(), 3);
     let late = TcpListener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let error = handle.register(late, Interest::Readable).unwrap_err();
     assert!(error.to_string().contains("begun to end"), "{error}");

@@ -195,15 +195,16 @@ impl Event for Happened {
 /// How a task is spawned, and how its event is recorded.
 trait Ending<E> {
     type Given;
-    fn launch<P, A, F>(self, task: TaskBuilder<P, A>, body: F) -> Self::Given
-    where
-        P: Spawner,
-        A: AccessSet,
-        F: for<'v> FnOnce(A::View<'v>) -> E + Send + 'static;
-    fn launch_read<P, F>(self, task: TaskBuilder<P, Read<'_, Versioned<Quad>>>, read: F) -> Self::Given
-    where
-        P: Spawner,
-        F: Fn(&Quad) -> E + Send + 'static;
+    fn launch<P: Spawner, A: AccessSet>(
+        self,
+        task: TaskBuilder<P, A>,
+        body: impl for<'v> FnOnce(A::View<'v>) -> E + Send + 'static,
+    ) -> Self::Given;
+    fn launch_read<P: Spawner>(
+        self,
+        task: TaskBuilder<P, Read<'_, Versioned<Quad>>>,
+        read: impl Fn(&Quad) -> E + Send + 'static,
+    ) -> Self::Given;
 }
 
 /// Through a handle.
@@ -212,20 +213,19 @@ struct Submit;
 impl<E: Send + 'static> Ending<E> for Submit {
     type Given = Handle<E>;
 
-    fn launch<P, A, F>(self, task: TaskBuilder<P, A>, body: F) -> Handle<E>
-    where
-        P: Spawner,
-        A: AccessSet,
-        F: for<'v> FnOnce(A::View<'v>) -> E + Send + 'static,
-    {
+    fn launch<P: Spawner, A: AccessSet>(
+        self,
+        task: TaskBuilder<P, A>,
+        body: impl for<'v> FnOnce(A::View<'v>) -> E + Send + 'static,
+    ) -> Handle<E> {
         task.submit(move |view, _| body(view))
     }
 
-    fn launch_read<P, F>(self, task: TaskBuilder<P, Read<'_, Versioned<Quad>>>, read: F) -> Handle<E>
-    where
-        P: Spawner,
-        F: Fn(&Quad) -> E + Send + 'static,
-    {
+    fn launch_read<P: Spawner>(
+        self,
+        task: TaskBuilder<P, Read<'_, Versioned<Quad>>>,
+        read: impl Fn(&Quad) -> E + Send + 'static,
+    ) -> Handle<E> {
         task.submit_read(read, |event, _| event)
     }
 }
@@ -240,23 +240,22 @@ where
 {
     type Given = ();
 
-    fn launch<P, A, F>(self, task: TaskBuilder<P, A>, body: F)
-    where
-        P: Spawner,
-        A: AccessSet,
-        F: for<'v> FnOnce(A::View<'v>) -> E + Send + 'static,
-    {
+    fn launch<P: Spawner, A: AccessSet>(
+        self,
+        task: TaskBuilder<P, A>,
+        body: impl for<'v> FnOnce(A::View<'v>) -> E + Send + 'static,
+    ) {
         task.spawn(move |view, cx| {
             let event = body(view);
             cx.task(()).spawn(move |(), cx| self.0(event, cx));
         });
     }
 
-    fn launch_read<P, F>(self, task: TaskBuilder<P, Read<'_, Versioned<Quad>>>, read: F)
-    where
-        P: Spawner,
-        F: Fn(&Quad) -> E + Send + 'static,
-    {
+    fn launch_read<P: Spawner>(
+        self,
+        task: TaskBuilder<P, Read<'_, Versioned<Quad>>>,
+        read: impl Fn(&Quad) -> E + Send + 'static,
+    ) {
         task.read_then(read, self.0);
     }
 }

@@ -3,6 +3,7 @@
 use crate::common::{
     Dropped, Flag, Pair, Setting, eventually, set_at_end, side_by_side, silence_tasks, watchdog, watchdog_of,
 };
+use crate::handles::occupy;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::Arc;
@@ -149,7 +150,7 @@ fn assert_works(rt: Runtime) {
 fn a_panic_in_the_drop_of_a_result_is_contained() {
     let rt = threads(1);
     // Otherwise the result might come first, and the handle drop it here.
-    let go = occupy(&rt);
+    let go = occupy(&rt, 0);
     drop(rt.task(()).submit(|(), _| Bomb));
     go.set();
     assert_works(rt);
@@ -162,22 +163,10 @@ fn a_panic_in_the_drop_of_an_object_is_contained() {
     assert_works(rt);
 }
 
-/// Occupies the runtime's only worker with a task that waits for the flag.
-fn occupy(rt: &Runtime) -> Flag {
-    let (inside, go) = (Flag::default(), Flag::default());
-    let (i, g) = (inside.clone(), go.clone());
-    rt.task(()).spawn(move |(), _| {
-        i.set();
-        g.wait();
-    });
-    inside.wait();
-    go
-}
-
 #[test]
 fn a_panic_in_the_drop_of_a_cancelled_body_is_contained() {
     let rt = threads(1);
-    let go = occupy(&rt);
+    let go = occupy(&rt, 0);
     let bomb = Bomb;
     let cancelled = rt.task(()).submit(move |(), _| drop(bomb));
     assert!(cancelled.cancel());
@@ -190,7 +179,7 @@ fn a_panic_in_the_drop_of_a_cancelled_body_is_contained() {
 fn a_panic_in_the_drop_of_a_body_at_shutdown_is_contained() {
     let _watched = watchdog_of(Duration::from_secs(10));
     let rt = threads(1);
-    let go = occupy(&rt);
+    let go = occupy(&rt, 0);
     let bomb = Bomb;
     let cancelled = rt.task(()).submit(move |(), _| drop(bomb));
     let last = rt.task(()).submit(|(), _| ());

@@ -1,7 +1,8 @@
 //! Sets of one function, which no thread has to wait for.
 
 use crate::common::{
-    Dropped, Flag, Setting, eventually, lock, on_all, set_at_end, side_by_side, silence_tasks, watchdog,
+    Dropped, Flag, Setting, build_counting_failures, eventually, lock, on_all, set_at_end, side_by_side,
+    silence_tasks, watchdog,
 };
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Mutex};
@@ -81,9 +82,7 @@ fn an_id_is_good_for_one_wait_long_after_the_end() {
 fn the_failure_of_a_request_is_kept_for_its_waiter() {
     silence_tasks();
     on_all(|setting| {
-        let heard = Arc::new(AtomicUsize::new(0));
-        let hear = heard.clone();
-        let rt = setting.builder().on_failure(move |_| _ = hear.fetch_add(1, SeqCst)).build().unwrap();
+        let (rt, heard) = build_counting_failures(setting.builder());
         let (pool, count) = (rt.managed(), Arc::new(AtomicUsize::new(0)));
         let ids: Vec<_> = (0..1000)
             .map(|number| {
@@ -118,9 +117,7 @@ fn the_failure_of_a_request_is_kept_for_its_waiter() {
 fn functions_without_an_id_run_and_report_their_failures() {
     silence_tasks();
     on_all(|setting| {
-        let heard = Arc::new(AtomicUsize::new(0));
-        let hear = heard.clone();
-        let rt = setting.builder().on_failure(move |_| _ = hear.fetch_add(1, SeqCst)).build().unwrap();
+        let (rt, heard) = build_counting_failures(setting.builder());
         let (pool, count) = (rt.managed(), Arc::new(AtomicUsize::new(0)));
         for number in 0..1000 {
             let run = counting(&count);
@@ -225,10 +222,9 @@ fn a_cancelled_runtime_drops_requests() {
 #[test]
 fn a_request_without_memory_fails_and_later_ones_run() {
     let _watched = watchdog();
-    let refused = Arc::new(AtomicUsize::new(0));
-    let hear = refused.clone();
     let builder = Setting::Threads { workers: 1 }.builder().memory_limit(1 << 20);
-    let rt = Arc::new(builder.on_failure(move |_| _ = hear.fetch_add(1, SeqCst)).build().unwrap());
+    let (rt, refused) = build_counting_failures(builder);
+    let rt = Arc::new(rt);
     let pool = Arc::new(Managed::new(rt.clone()));
     let count = Arc::new(AtomicUsize::new(0));
     let (there, counted) = (pool.clone(), count.clone());

@@ -1,7 +1,8 @@
 //! Sets of functions: the guarantees of a thread pool, and the faults of GeckoDB's.
 
 use crate::common::{
-    Dropped, Flag, Setting, eventually, lock, on_all, on_each, side_by_side, silence_tasks, watchdog,
+    Dropped, Flag, Setting, build_counting_failures, eventually, lock, on_all, on_each, side_by_side,
+    silence_tasks, watchdog,
 };
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -334,10 +335,8 @@ fn a_set_without_memory_returns_an_error_or_runs() {
     on_each(
         [Setting::Simulation { cores: 2, seed: 1 }, Setting::Threads { workers: 2 }].into_iter(),
         |setting| {
-            let refused = Arc::new(AtomicUsize::new(0));
-            let hear = refused.clone();
-            let builder = setting.builder().memory_limit(1 << 20);
-            let rt = Arc::new(builder.on_failure(move |_| _ = hear.fetch_add(1, SeqCst)).build().unwrap());
+            let (rt, refused) = build_counting_failures(setting.builder().memory_limit(1 << 20));
+            let rt = Arc::new(rt);
             let pool = Arc::new(Managed::new(rt.clone()));
             let (count, later) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
             let before = pool.enqueue_many(counting(&later, 100));

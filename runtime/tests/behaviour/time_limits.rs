@@ -126,13 +126,7 @@ fn a_runtime_is_freed_whenever_its_tasks_end() {
     let _watched = watchdog();
     for round in 0..200u64 {
         let (rt, alive) = build(Setting::Threads { workers: 2 });
-        let (inside, go) = (Flag::default(), Flag::default());
-        let (i, g) = (inside.clone(), go.clone());
-        rt.task(()).spawn(move |(), _| {
-            i.set();
-            g.wait();
-        });
-        inside.wait();
+        let go = occupy(&rt, (round % 2) as u16);
         let setter = std::thread::spawn(move || {
             (0..round * 10).for_each(|_| std::hint::spin_loop());
             go.set();

@@ -2,14 +2,26 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+#[cfg(feature = "io")]
+pub mod net;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread::{self, JoinHandle};
-use xtasking::{Runtime, Version, Word};
+use xtasking::{Builder, Runtime, Version, Word};
 
 pub use xtasking_testing::*;
 
 /// Runs a test's body on both platforms, each in all its settings.
 pub fn on_all(body: impl Fn(Setting)) {
     on_each(Setting::threads().chain(Setting::simulations(&[1, 7, 1234])), body);
+}
+
+/// Builds a runtime, and returns a count of the failures that its hook hears.
+pub fn build_counting_failures(builder: Builder) -> (Runtime, Arc<AtomicUsize>) {
+    let heard = Arc::new(AtomicUsize::new(0));
+    let hear = heard.clone();
+    (builder.on_failure(move |_| _ = hear.fetch_add(1, SeqCst)).build().unwrap(), heard)
 }
 
 /// Starts a thread that sets a flag once a shutdown of the runtime has begun: tasks that wait for

@@ -102,6 +102,16 @@ fn proceed(task: NonNull<Task>, at: Reference, cx: &mut Worker) {
     }
 }
 
+/// Returns the errand that a task makes.
+///
+/// # Safety
+///
+/// The task has this body.
+unsafe fn errand_of<B: Bundle>(task: NonNull<Task>) -> *mut Errand<B> {
+    // SAFETY: this function's contract.
+    unsafe { &raw mut **Task::body::<Box<Errand<B>>>(task) }
+}
+
 unsafe fn describe<B: Bundle>(_: NonNull<Task>) -> Description {
     Description::new(type_name::<B>(), core::iter::empty())
 }
@@ -111,17 +121,16 @@ unsafe fn run<B: Bundle>(task: NonNull<Task>, cx: &mut Worker) {
     // SAFETY: phase running: only `send` installs this function, for a body of this type. The
     // bundle waits for its walk, so its epoch keeps the node alive.
     unsafe {
-        let errand = &raw mut **Task::body::<Box<Errand<B>>>(task);
-        let (at, walk) = ((*errand).at, &mut (*errand).walk);
+        let errand = errand_of::<B>(task);
         let outcome = if (*errand).writes {
             // A sequenced node is not marked as held.
             cx.current.confine();
             cx.groups.set_current((*errand).group);
-            let outcome = write::<B>(task, at, walk, (*errand).name, cx);
+            let outcome = write::<B>(task, cx);
             cx.groups.set_current(None);
             outcome
         } else {
-            read::<B>(task, at, walk, (*errand).name, cx)
+            read::<B>(task, cx)
         };
         let Some(outcome) = outcome else { return };
         if let Ok(Hop::Go(next, _) | Hop::Write(next, _)) = outcome
@@ -139,16 +148,12 @@ unsafe fn run<B: Bundle>(task: NonNull<Task>, cx: &mut Worker) {
 ///
 /// # Safety
 ///
-/// The task is running on this worker, and the node is alive.
-unsafe fn read<B: Bundle>(
-    mut task: NonNull<Task>,
-    at: Reference,
-    walk: &mut B::Walk,
-    name: &'static str,
-    cx: &mut Worker,
-) -> Option<Outcome<B>> {
+/// The task is running on this worker, and has this body; the node is alive.
+unsafe fn read<B: Bundle>(mut task: NonNull<Task>, cx: &mut Worker) -> Option<Outcome<B>> {
     // SAFETY: this function's contract.
     unsafe {
+        let errand = errand_of::<B>(task);
+        let at = (*errand).at;
         let header = at.header();
         let grant_token = task.as_ref().meta.has_grant_token();
         if let Some(error) = header.failure(cx.free_word).filter(|_| !grant_token) {
@@ -160,13 +165,14 @@ unsafe fn read<B: Bundle>(
             ReadEntry::Refused(error) => return Some(Err(error)),
         };
         let (link, node) = (Link::from_reference(at), node_of::<B>(at));
+        let walk = &mut (*errand).walk;
         let read = || {
             if B::Walk::LOCATES {
                 walk.locate(link, node);
             }
             walk.read(link, node)
         };
-        let outcome = catch(read).map_err(|payload| JoinError::panicked_in(name, payload));
+        let outcome = catch(read).map_err(|payload| JoinError::panicked_in((*errand).name, payload));
         entered.leave(at, task.as_ref().meta, cx);
         task.as_mut().meta.drop_grant_token();
         Some(outcome)
@@ -178,15 +184,11 @@ unsafe fn read<B: Bundle>(
 /// # Safety
 ///
 /// As for [`read`].
-unsafe fn write<B: Bundle>(
-    mut task: NonNull<Task>,
-    at: Reference,
-    walk: &mut B::Walk,
-    name: &'static str,
-    cx: &mut Worker,
-) -> Option<Outcome<B>> {
+unsafe fn write<B: Bundle>(mut task: NonNull<Task>, cx: &mut Worker) -> Option<Outcome<B>> {
     // SAFETY: this function's contract; `turn` and `defer` are called at the node's home only.
     unsafe {
+        let errand = errand_of::<B>(task);
+        let at = (*errand).at;
         let primitive = at.primitive();
         let header = at.header();
         if primitive.is_sequenced() && !task.as_ref().meta.has_grant_token() {
@@ -200,13 +202,13 @@ unsafe fn write<B: Bundle>(
             }
         }
         let outcome = enter(header, at, true, cx).and_then(|()| {
-            let link = Link::from_reference(at);
+            let (link, walk) = (Link::from_reference(at), &mut (*errand).walk);
             let outcome = catch(|| walk.write(link, written::<B>(at), Context::of(cx)));
             if outcome.is_err() {
                 header.latch.poison();
             }
             leave(header, primitive, true);
-            outcome.map_err(|payload| JoinError::panicked_in(name, payload))
+            outcome.map_err(|payload| JoinError::panicked_in((*errand).name, payload))
         });
         if task.as_ref().meta.has_grant_token() {
             cx.hand_on(header);
@@ -221,7 +223,7 @@ unsafe fn cancel<B: Bundle>(mut task: NonNull<Task>, cx: &mut Worker) {
     // SAFETY: phase cancelled, as in `run`. A task with the grant token is at the node's home and
     // holds the node.
     unsafe {
-        let errand = &raw mut **Task::body::<Box<Errand<B>>>(task);
+        let errand = errand_of::<B>(task);
         (*errand).outcome = Err(JoinError::Cancelled);
         if task.as_ref().meta.has_grant_token() {
             cx.hand_on((*errand).at.header());
@@ -239,7 +241,7 @@ unsafe fn cancel<B: Bundle>(mut task: NonNull<Task>, cx: &mut Worker) {
 unsafe fn go_back<B: Bundle>(mut task: NonNull<Task>, cx: &mut Worker) {
     // SAFETY: this function's contract.
     unsafe {
-        let worker = (*Task::body::<Box<Errand<B>>>(task)).worker;
+        let worker = (*errand_of::<B>(task)).worker;
         let Task { vtable, meta, .. } = task.as_mut();
         *meta = meta.protocol();
         *vtable = const {

@@ -271,6 +271,16 @@ impl Touchy {
             resume_unwind(Box::new(self.owned.tally.bomb()));
         }
     }
+
+    fn locate_part(&self) -> Part {
+        self.at("locate");
+        Part::HEAD
+    }
+
+    fn end(self, output: Bomb) {
+        output.defuse();
+        self.at("then");
+    }
 }
 
 impl Visit for Touchy {
@@ -279,8 +289,7 @@ impl Visit for Touchy {
     const LOCATES: bool = true;
 
     fn locate(&self, _: Link<Pair>, _: &Pair) -> Part {
-        self.at("locate");
-        Part::HEAD
+        self.locate_part()
     }
 
     fn read(&self, _: Link<Pair>, _: &Pair) -> Step<Pair, Bomb> {
@@ -289,8 +298,7 @@ impl Visit for Touchy {
     }
 
     fn then(self, output: Bomb, _: &mut Context) {
-        output.defuse();
-        self.at("then");
+        self.end(output);
     }
 }
 
@@ -300,8 +308,7 @@ impl Modify for Touchy {
     const LOCATES: bool = true;
 
     fn locate(&self, _: Link<Pair>, _: &Pair) -> Part {
-        self.at("locate");
-        Part::HEAD
+        self.locate_part()
     }
 
     fn write(&mut self, _: Link<Pair>, _: Written<'_, Pair>, _: &mut Context) -> Bomb {
@@ -310,8 +317,7 @@ impl Modify for Touchy {
     }
 
     fn then(self, output: Bomb, _: &mut Context) {
-        output.defuse();
-        self.at("then");
+        self.end(output);
     }
 }
 
@@ -321,8 +327,7 @@ impl Walk for Touchy {
     const LOCATES: bool = true;
 
     fn locate(&mut self, _: Link<Pair>, _: &Pair) -> Part {
-        self.at("locate");
-        Part::HEAD
+        self.locate_part()
     }
 
     fn read(&self, _: Link<Pair>, _: &Pair) -> Hop<Pair, Bomb> {
