@@ -8,7 +8,8 @@
 //! |---|---|
 //! | none | runs all tests |
 //! | `from NUMBER` | runs all from this one on |
-//! | `only NAME` | runs the test of this name, even if it is left out |
+//! | `only NAME` | runs the test of this name, even if it is left out, on any number of cores |
+//! | `only NAME TIMES` | runs it several times |
 //! | `list` | prints the names of all |
 
 #![no_main]
@@ -50,22 +51,22 @@ fn left_out() -> HashMap<&'static str, &'static str> {
 
 fn run(machine: &'static Machine) {
     xtasking::platform::set_machine(machine);
-    if machine.topology().cores.len() < LEAST_CORES {
-        fail("tests", "a worker is a core here, and so is a thread: some tests need 24 cores");
-    }
     let mut all: Vec<_> = tests().to_vec();
     all.sort_unstable_by_key(|(name, _)| *name);
     let left_out = left_out();
-    let mut words = machine.arguments();
+    let (cores, mut words) = (machine.topology().cores.len(), machine.arguments());
     match (words.next(), words.next()) {
-        (None, None) => run_all(&all, 0, &left_out),
-        (Some("from"), Some(number)) => run_all(&all, number.parse().expect("a number"), &left_out),
+        (None, None) => run_all(cores, &all, 0, &left_out),
+        (Some("from"), Some(number)) => run_all(cores, &all, number.parse().expect("a number"), &left_out),
         (Some("only"), Some(name)) => match all.iter().find(|test| test.0 == name) {
-            Some(test) => run_test(0, test),
+            Some(test) => {
+                let times = words.next().map_or(1, |times| times.parse().expect("a number"));
+                (0..times).for_each(|time| run_test(time, test));
+            }
             None => fail(name, "there is no such test"),
         },
         (Some("list"), None) => all.iter().for_each(|(name, _)| println!("TEST {name}")),
-        _ => fail("arguments", "none, `from NUMBER`, `only NAME` or `list`"),
+        _ => fail("arguments", "none, `from NUMBER`, `only NAME`, `only NAME TIMES` or `list`"),
     }
 }
 
@@ -74,7 +75,10 @@ fn fail(what: &str, why: &str) -> ! {
     xkernel::exit(ExitStatus::Failure)
 }
 
-fn run_all(all: &[Test], from: usize, left_out: &HashMap<&str, &str>) {
+fn run_all(cores: usize, all: &[Test], from: usize, left_out: &HashMap<&str, &str>) {
+    if cores < LEAST_CORES {
+        fail("tests", "a worker is a core here, and so is a thread: some tests need 24 cores");
+    }
     let names: HashSet<_> = all.iter().map(|(name, _)| *name).collect();
     if names.len() < all.len() {
         fail("tests", "two have the same name");

@@ -34,10 +34,18 @@ pub(crate) struct Handover {
     thief: AtomicU32,
     /// The address of the thief's place: its jobs from there on are parts of this one.
     base: AtomicUsize,
+    pub inherited: Inherited,
+}
+
+/// What a job inherits from the task or the taken job that has pushed it.
+#[derive(Clone, Copy)]
+pub(crate) struct Inherited {
     /// What tasks that are spawned in the job inherit.
     pub meta: Meta,
     /// The group of the task that this is a part of. The task's ticket keeps it alive.
     pub group: Option<NonNull<GroupState>>,
+    /// The taken job that has pushed this one, and so is not done before it.
+    pub part_of: Option<NonNull<Job>>,
 }
 
 /// What a worker sees of a job that another worker has taken from a third one. Only a hint: the
@@ -86,7 +94,8 @@ impl Handover {
     /// Returns that of a slot whose jobs were never taken.
     pub fn vacant() -> Self {
         let (state, thief, base) = (AtomicU32::new(DONE), AtomicU32::new(0), AtomicUsize::new(0));
-        Self { run: run_nothing, state, thief, base, meta: Meta::from_bits(0), group: None }
+        let inherited = Inherited { meta: Meta::from_bits(0), group: None, part_of: None };
+        Self { run: run_nothing, state, thief, base, inherited }
     }
 
     /// For the thief: hands a job over that it is about to take.
@@ -95,20 +104,13 @@ impl Handover {
     ///
     /// The handover exists, and no other thread accesses more of it than [`glance`](Self::glance)
     /// does.
-    pub unsafe fn begin(
-        handover: NonNull<Self>,
-        run: RunFn,
-        by: Thief,
-        meta: Meta,
-        group: Option<NonNull<GroupState>>,
-    ) {
+    pub unsafe fn begin(handover: NonNull<Self>, run: RunFn, by: Thief, inherited: Inherited) {
         let to = handover.as_ptr();
         // SAFETY: by this function's contract. Of the words that others read only those are
         // borrowed.
         unsafe {
             addr_of_mut!((*to).run).write(run);
-            addr_of_mut!((*to).meta).write(meta);
-            addr_of_mut!((*to).group).write(group);
+            addr_of_mut!((*to).inherited).write(inherited);
             // Release, of all three, pairs with the Acquire of `glance`: a worker that reads one of
             // them sees that the slot's last job was settled.
             (*addr_of!((*to).thief)).store(by.worker as u32, Release);
@@ -174,8 +176,8 @@ impl Handover {
         self.state.fetch_or(WANTED, Relaxed);
     }
 
-    /// For the thief, after it has published a part: clears the request. Returns the worker that
-    /// sleeps until then, if any: the caller wakes it.
+    /// For a worker that runs the job or a part of it, after it has published a part: clears the
+    /// request. Returns the worker that sleeps until then, if any: the caller wakes it.
     #[must_use]
     pub fn clear_request(&self) -> Option<usize> {
         // Release pairs with the Acquire of `state`: the owner sees the part. The job is not done,

@@ -40,9 +40,10 @@
 //! there is no job. Models: `model/fork_stack.rs`.
 
 use super::half::Room;
+use super::handover::Inherited;
 use super::{Fork, Handover, Thief};
 use crate::sync::{Acquire, AtomicPtr, AtomicU32, Relaxed, Release, light_fence};
-use crate::task::{GroupState, Meta, Payload};
+use crate::task::Payload;
 use core::mem::{MaybeUninit, transmute};
 use core::ptr::{NonNull, addr_of_mut, null_mut};
 
@@ -238,7 +239,7 @@ impl Job {
     pub unsafe fn take(
         job: NonNull<Self>,
         thief: Thief,
-        inherited: impl FnOnce() -> (Meta, Option<NonNull<GroupState>>),
+        inherited: impl FnOnce() -> Inherited,
         may_take: impl FnOnce() -> bool,
     ) -> bool {
         // SAFETY: the slot exists.
@@ -255,12 +256,12 @@ impl Job {
             _ = state.compare_exchange(STEALING, PUBLIC, Relaxed, Relaxed);
             return false;
         }
-        let (meta, group) = inherited();
+        let inherited = inherited();
         // SAFETY: a word that is not null is a `RunFn`, as `push` wrote it. Until this thread has
         // taken the job, others only glance at the handover: the owner reads it in TAKEN, and other
         // thieves wait for the lock.
         unsafe {
-            Handover::begin(Self::handover_of(job), transmute::<*mut (), RunFn>(run), thief, meta, group);
+            Handover::begin(Self::handover_of(job), transmute::<*mut (), RunFn>(run), thief, inherited);
         }
         // Release pairs with the Acquire of `pop_public`: the owner sees the handover. What
         // `inherited` read is not newer than the job: if the owner has popped it, this fails.

@@ -13,6 +13,9 @@
 //!              └─ taken by 1             └─ taken by 2                └─ can be stolen by 0 and 1
 //! ```
 //!
+//! The same paths lead to the workers that it asks for parts, and the other way round to those that
+//! are woken when a part was published: `Forks::wholes`.
+//!
 //! No worker on the path is stopped meanwhile, so each step is a hint. It is verified once the job
 //! at its end can be taken by no other thief:
 //!
@@ -28,7 +31,7 @@
 use super::job::Sight;
 use super::stack::Taken;
 use super::{Handover, Job, Top};
-use crate::scheduler::Worker;
+use crate::scheduler::{Worker, WorkerSlot};
 use crate::sync::Backoff;
 use core::ptr::NonNull;
 use smallvec::SmallVec;
@@ -66,28 +69,35 @@ struct Search<'s> {
     path: Path<'s>,
     at: Top,
     steps: usize,
+    /// Takes private jobs as well, by a barrier.
+    forces: bool,
 }
 
 impl Worker {
     /// Steals a part of a job from its thief or, less often, from workers that have taken parts of
-    /// it. A private one only from the thief and only now and then, as that takes long.
+    /// it. A private one only now and then, as that takes long.
     pub(super) fn steal_part(&self, whole: &Handover, at: Top, backoff: &Backoff) -> Option<NonNull<Job>> {
         let victim = whole.thief();
-        let mut search = Search { path: Path::new(whole), at, steps: MOST_STEPS };
-        match self.shared().slots[victim].forks.sight() {
-            Sight::Private if backoff.is_at_milestone() => self.force(victim, at, || search.path.is_right()),
-            Sight::Nothing if !backoff.is_eighth() => None,
-            Sight::Private => None,
-            Sight::Nothing | Sight::Public => self.search(victim, whole.base(), &mut search),
-        }
+        let forces = backoff.is_at_milestone();
+        let is_due = match self.shared().slots[victim].forks.sight() {
+            Sight::Public => true,
+            Sight::Private => forces,
+            Sight::Nothing => forces || backoff.is_eighth(),
+        };
+        let mut search = Search { path: Path::new(whole), at, steps: MOST_STEPS, forces };
+        is_due.then(|| self.search(victim, whole.base(), &mut search)).flatten()
     }
 
     /// Steals the oldest job of a worker, or a part of one that was taken from it. Of its jobs only
     /// those from the address `base` on are parts of what this worker waits for.
     fn search<'s>(&'s self, worker: usize, base: usize, search: &mut Search<'s>) -> Option<NonNull<Job>> {
         let forks = &self.shared().slots[worker].forks;
-        if forks.sight() == Sight::Public {
-            return forks.steal(self.thief(search.at), || search.path.is_right(), None);
+        match forks.sight() {
+            Sight::Public => return forks.steal(self.thief(search.at), || search.path.is_right(), None),
+            Sight::Private if search.forces => {
+                return self.force(worker, search.at, || search.path.is_right());
+            }
+            Sight::Private | Sight::Nothing => {}
         }
         forks.taken_from(base, MOST_TAKEN).find_map(|taken| {
             search.steps = search.steps.checked_sub(1)?;
@@ -96,5 +106,40 @@ impl Worker {
             search.path.parts.pop();
             part
         })
+    }
+
+    /// Sends a steal request to the thief of a job, and to workers that have taken parts of it.
+    pub(super) fn request_parts(&self, whole: &Handover) {
+        self.any_runs(whole, |slot| {
+            slot.forks.ask();
+            planted!("part-of-part-unasked")
+        });
+    }
+
+    /// Returns true if there is a part of a job that this worker could steal.
+    pub(super) fn sees_part(&self, whole: &Handover) -> bool {
+        self.any_runs(whole, |slot| self.can_steal_from(slot))
+    }
+
+    /// Returns true if `test` does so for a worker that runs a job or parts of it: the thief first.
+    fn any_runs(&self, whole: &Handover, test: impl Fn(&WorkerSlot) -> bool) -> bool {
+        self.any_runs_from(whole.thief(), whole.base(), &mut { MOST_STEPS }, &test)
+    }
+
+    /// The same, for a worker and those that have taken its jobs from the address `base` on.
+    fn any_runs_from(
+        &self,
+        worker: usize,
+        base: usize,
+        steps: &mut usize,
+        test: &impl Fn(&WorkerSlot) -> bool,
+    ) -> bool {
+        let slot = &self.shared().slots[worker];
+        test(slot)
+            || slot.forks.taken_from(base, MOST_TAKEN).any(|taken| {
+                let may_go_on = *steps > 0;
+                *steps -= usize::from(may_go_on);
+                may_go_on && self.any_runs_from(taken.thief(), taken.base(), steps, test)
+            })
     }
 }

@@ -17,12 +17,14 @@
 //! Where the platform has no barrier, the stack is *eager*: `limit` stays 0, and each job is
 //! published as it is pushed. Every join pays for that, and no thief has to publish.
 
+mod memory;
 mod thief;
 mod top;
 
 pub(crate) use thief::Taken;
 pub(crate) use top::Top;
 
+use super::handover::Inherited;
 use super::{Handover, Job};
 use crate::scheduler::Worker;
 use crate::sync::{
@@ -32,8 +34,10 @@ use crate::sync::{
 use crate::task::{GroupState, Meta};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::iter::successors;
 use core::mem::{MaybeUninit, replace};
 use core::ptr::{NonNull, null_mut};
+use memory::{Head, OwnerState, Segment, StackMemory, ThiefState};
 
 /// The number of nested joins of which all second halves can be stolen. Deeper joins run in line.
 pub(crate) const DEEPEST: usize = under_model(8189, 13) as usize;
@@ -57,90 +61,6 @@ unsafe impl Send for ForkStack {}
 // SAFETY: other threads only access atomics and the lock; the rest is the owner's.
 unsafe impl Sync for ForkStack {}
 
-#[cfg_attr(not(any(model = "loom", model = "shuttle")), repr(C, align(1048576)))]
-#[cfg_attr(any(model = "loom", model = "shuttle"), repr(C, align(16384)))]
-struct StackMemory {
-    head: Head,
-    slots: [MaybeUninit<Job>; SLOTS],
-}
-
-const _: () =
-    assert!(size_of::<StackMemory>() == align_of::<StackMemory>(), "the head of a place is found by masking");
-
-#[repr(C, align(128))]
-struct Head {
-    /// The place from which on a join leaves the fast path: `OwnerState::limit`, or 0 while a steal
-    /// request is pending.
-    limit: AtomicUsize,
-    /// Each job is published as it is pushed.
-    is_eager: bool,
-    own: UnsafeCell<OwnerState>,
-    /// What tasks inherit that jobs of the topmost segment spawn: the bits of a [`Meta`], and a
-    /// group. Written by the owner, read by thieves.
-    meta: AtomicU64,
-    group: AtomicPtr<GroupState>,
-    thieves: ThiefState,
-}
-
-/// What thieves write, on a cache line of its own.
-#[repr(align(128))]
-struct ThiefState {
-    /// The slot of the oldest job that is not taken, or of the next one if all are. Written with
-    /// the lock.
-    oldest: AtomicUsize,
-    lock: SpinMutex<()>,
-    /// Counts jobs that were taken and are over. Written by the owner, with the lock.
-    settled: AtomicUsize,
-    /// Batches that thieves have published since the owner has last answered. Only a hint.
-    forced: AtomicU32,
-}
-
-impl ThiefState {
-    /// Counts a job that was settled. The caller has the lock.
-    fn count_settled(&self) {
-        let settled = self.settled.load(Relaxed).wrapping_add(1);
-        // Release pairs with the Acquire of `taken_from`: a worker that reads the new count finds
-        // the slot settled. The lock orders it before the next `Handover::begin`, and a worker that
-        // glances at that sees the new count.
-        self.settled.store(settled, Release);
-    }
-}
-
-/// What only the owner accesses.
-///
-/// The stack consists of *segments*: one for the task that the worker runs, and one for each job
-/// that it took while it waited in the segment below.
-///
-/// ```text
-///                          start                       top
-///  | taken  | taken        | taken  |  not taken        |
-///  | the task's segment    | segment of a stolen job    |
-/// ```
-///
-/// A worker waits only for its youngest job, and the oldest jobs are taken first. So while it
-/// waits, all jobs below are taken, and jobs that are not belong to the topmost segment. The top is
-/// passed from function to function: storing it would cost more than the rest of a join.
-struct OwnerState {
-    /// The worker's context, while it is in a join.
-    cx: *mut Worker,
-    segments: Vec<Segment>,
-    /// Jobs that the owner publishes when it is asked next: more if all were taken, 1 if some came
-    /// back.
-    batch: usize,
-    /// The address of the last initialised slot but one, so that the slot after a job is
-    /// initialised before the job is pushed. Once all are initialised, the last slot.
-    limit: usize,
-}
-
-/// The segment of a job that the worker has taken.
-struct Segment {
-    job: NonNull<Job>,
-    /// What tasks inherit in the segment below, and the way to the context there.
-    outer_meta: Meta,
-    outer_group: *mut GroupState,
-    outer_cx: *mut Worker,
-}
-
 impl ForkStack {
     /// Makes the stack of a worker; `is_eager` if the platform has no barrier.
     pub fn new(is_eager: bool) -> Self {
@@ -154,6 +74,7 @@ impl ForkStack {
             own: UnsafeCell::new(own),
             meta: AtomicU64::new(0),
             group: AtomicPtr::new(null_mut()),
+            part_of: AtomicPtr::new(null_mut()),
             thieves: ThiefState {
                 oldest: AtomicUsize::new(bottom),
                 lock: SpinMutex::new(()),
@@ -168,8 +89,12 @@ impl ForkStack {
         Self(memory)
     }
 
-    /// Sends a steal request to the worker: its next join will publish jobs.
+    /// Sends a steal request to the worker: its next join will publish jobs. In an eager stack each
+    /// does.
     pub fn ask(&self) {
+        if self.head().is_eager {
+            return;
+        }
         // Release pairs with the Acquire of `take_request`: it sees what this thread has written
         // about its need before. A read-modify-write, so that it also sees that of earlier
         // requests.
@@ -272,17 +197,19 @@ impl Forks {
     /// Begins the joins of a task of the worker with that context. The task has no jobs yet.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn begin(&self, cx: *mut Worker, meta: Meta, group: Option<NonNull<GroupState>>) -> Top {
-        self.set_inherited(meta, group.map_or(null_mut(), NonNull::as_ptr));
+        self.set_inherited(Inherited { meta, group, part_of: None });
         self.with(|own| own.cx = cx);
         self.bottom()
     }
 
-    /// Records what tasks in the topmost segment inherit, before jobs are pushed there.
+    /// Records what jobs in the topmost segment inherit, before they are pushed there.
     #[inline(always)]
-    fn set_inherited(&self, meta: Meta, group: *mut GroupState) {
-        // Relaxed: the Release of `Job::push` publishes both.
+    fn set_inherited(&self, inherited: Inherited) {
+        let Inherited { meta, group, part_of } = inherited;
+        // Relaxed: the Release of `Job::push` publishes all three.
         self.head().meta.store(meta.bits(), Relaxed);
-        self.head().group.store(group, Relaxed);
+        self.head().group.store(group.map_or(null_mut(), NonNull::as_ptr), Relaxed);
+        self.head().part_of.store(part_of.map_or(null_mut(), NonNull::as_ptr), Relaxed);
     }
 
     /// Returns the worker's context while it is in a join.
@@ -362,11 +289,11 @@ impl Forks {
     /// Begins a segment for a job that the worker has taken. `meta` is what tasks in the segment
     /// below inherit. Until the segment ends, the context is reached through `cx`.
     pub fn open(&self, job: NonNull<Job>, handover: &Handover, meta: Meta, cx: *mut Worker) {
-        let outer_group = self.head().group.load(Relaxed);
-        self.set_inherited(handover.meta, handover.group.map_or(null_mut(), NonNull::as_ptr));
+        let outer = Inherited { meta, ..self.head().inherited() };
+        self.set_inherited(Inherited { part_of: Some(job), ..handover.inherited });
         self.with(|own| {
             let outer_cx = replace(&mut own.cx, cx);
-            own.segments.push(Segment { job, outer_meta: meta, outer_group, outer_cx });
+            own.segments.push(Segment { job, outer, outer_cx });
         });
     }
 
@@ -375,14 +302,24 @@ impl Forks {
         let segment = self.with(|own| own.segments.pop());
         let Some(segment) = segment else { unreachable!("each close follows an open") };
         self.with(|own| own.cx = segment.outer_cx);
-        self.set_inherited(segment.outer_meta, segment.outer_group);
-        segment.outer_meta
+        self.set_inherited(segment.outer);
+        segment.outer.meta
     }
 
-    /// Returns a taken job whose owner has asked for a part of it.
-    pub fn wanted(&self) -> Option<NonNull<Job>> {
-        // SAFETY: the worker is running these jobs, so that none of them is done, let alone gone.
-        let is_wanted = |job: &NonNull<Job>| unsafe { Job::handover(*job) }.state().is_wanted();
-        self.with(|own| own.segments.iter().map(|segment| segment.job).find(is_wanted))
+    /// Returns the taken jobs that a job which the caller pushes now is a part of: those that this
+    /// worker runs, and those that these are parts of. None of them is done before the caller
+    /// returns to its own.
+    pub fn wholes(&self) -> impl Iterator<Item = NonNull<Job>> {
+        let forks = *self;
+        (0..self.with(|own| own.segments.len())).rev().flat_map(move |index: usize| {
+            let job_at = |index: usize| forks.with(|own| own.segments[index].job);
+            let below = index.checked_sub(1).map(job_at);
+            // SAFETY: the worker runs a part of each, so none of them is done, let alone gone. Each
+            // was taken before its part was pushed.
+            let part_of = |job: &NonNull<Job>| unsafe { Job::handover(*job) }.inherited.part_of;
+            let part_of = move |job: &_| part_of(job).filter(|_| !planted!("part-wakes-owner-alone"));
+            // What the job of the segment below is a part of is found from there.
+            successors(Some(job_at(index)), part_of).take_while(move |&job| Some(job) != below)
+        })
     }
 }

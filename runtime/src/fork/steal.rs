@@ -26,7 +26,7 @@
 //! `model/fork.rs`, `model/fork_stack.rs`.
 
 use super::job::{RunFn, Sight};
-use super::{Fork, Job, Thief, Top};
+use super::{Fork, Handover, Job, Thief, Top};
 use crate::scheduler::{Worker, WorkerSlot};
 use crate::sync::{SeqCst, fence, under_model};
 use core::ptr::NonNull;
@@ -55,12 +55,11 @@ impl Worker {
             // other one sleeps, or the other one sees the job before it does.
             fence(SeqCst);
             self.shared().wake_for_work(self.index());
-            while let Some(job) = self.forks.wanted() {
-                // SAFETY: this worker took the job, and has not finished it.
-                self.wake_waiting(unsafe { Job::handover(job) }.clear_request());
-            }
-        } else if self.shared().is_any_searching() {
-            // There is nothing to publish yet, and the searching worker may sleep.
+            self.wanted().for_each(|handover| self.wake_waiting(handover.clear_request()));
+        } else if self.shared().is_any_searching()
+            || !planted!("request-for-part-dropped") && self.wanted().next().is_some()
+        {
+            // There is nothing to publish yet, and the worker that has asked may sleep.
             self.slot().forks.ask_once();
         }
         if let Some(time) = self.shared().virtual_time() {
@@ -82,6 +81,14 @@ impl Worker {
             // SAFETY: forwarded; the job at `top` is not published here.
             unsafe { self.serve_requests(top) };
         }
+    }
+
+    /// Returns the handovers of jobs that a job which this worker pushes is a part of, and whose
+    /// owners wait and have asked for parts.
+    fn wanted(&self) -> impl Iterator<Item = &Handover> {
+        // SAFETY: this worker runs a part of each job, so none of them is done.
+        let handovers = self.forks.wholes().map(|job| unsafe { Job::handover(job) });
+        handovers.filter(|handover| handover.state().is_wanted())
     }
 
     /// Wakes a worker that sleeps in a join.
@@ -238,8 +245,8 @@ impl Worker {
         self.nested |= Self::IN_JOIN;
         // SAFETY: this worker has taken the job.
         let handover = unsafe { Job::handover(job) };
-        self.current = handover.meta;
-        let group = self.groups.set_current(handover.group);
+        self.current = handover.inherited.meta;
+        let group = self.groups.set_current(handover.inherited.group);
         // The first join publishes its job: the owner of this one soon waits for it, or other
         // workers search.
         self.slot().forks.ask_once();

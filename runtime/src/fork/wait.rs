@@ -3,7 +3,8 @@
 //! **In a join**, for a stolen job: it steals parts of that job from its thief, and nothing else.
 //! So no unrelated work delays the join. If there are none, it calls the [`WaitHook`]. After a
 //! while it *sleeps*, until the job is done or parts of it were published. It does not count as
-//! asleep for lack of work: only that job's thief wakes it, or [`Runtime::interrupt_waits`].
+//! asleep for lack of work: only workers that run that job or parts of it wake it, or
+//! [`Runtime::interrupt_waits`].
 //!
 //! **For anything else** the task calls [`Fork::help`], which steals a job of any worker.
 //!
@@ -12,7 +13,7 @@
 use super::handover::JobState;
 use super::{Fork, Handover, Top};
 use crate::scheduler::Worker;
-use crate::sync::Backoff;
+use crate::sync::{Backoff, SeqCst, fence};
 use crate::task::{catch, discard};
 use alloc::sync::Arc;
 
@@ -121,7 +122,10 @@ impl Worker {
                 }
                 if !seen.is_wanted() {
                     handover.request_part();
-                    self.shared().slots[handover.thief()].forks.ask();
+                    // Pairs with the fence of a thief that has published jobs: either it sees that
+                    // parts are wanted, or this worker finds that thief, and asks it.
+                    fence(SeqCst);
+                    self.request_parts(handover);
                 }
             }
             // SAFETY: the caller is at `top`.
@@ -141,15 +145,15 @@ impl Worker {
         }
     }
 
-    /// Sleeps until the thief of a job has done it or published a part, unless that has happened
-    /// since `seen`, or there is a part already. May return early.
+    /// Sleeps until the thief of a job has done it, or a part of it was published, unless that has
+    /// happened since `seen`, or there is a part already. May return early.
     #[cold]
     fn sleep_until_changed(&self, handover: &Handover, seen: JobState) {
-        // The thief was asked for parts. Pairs with the light fence of a join, or with the fence
-        // after it has published a job: either the thief sees that parts are wanted, or this worker
-        // sees its job.
+        // All that run parts were asked for some. Pairs with the light fence of a join, or with the
+        // fence after it has published a job: either the joining worker sees that parts are wanted,
+        // or this worker sees its job.
         _ = self.shared().barrier();
-        if seen.is_wanted() && self.can_steal_from(&self.shared().slots[handover.thief()]) {
+        if seen.is_wanted() && self.sees_part(handover) {
             return;
         }
         if handover.fall_asleep(seen, self.holder) {

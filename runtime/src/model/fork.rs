@@ -131,6 +131,39 @@ fn an_owner_that_sleeps_until_a_half_is_done_is_given_a_part() {
     });
 }
 
+/// The thief has nothing to give when it first sees the request, and later waits until its part has
+/// run.
+#[test]
+fn an_owner_that_sleeps_until_a_half_is_done_runs_the_part_that_its_thief_needs() {
+    on_both(2, |has_barrier| {
+        let (helped, ran) = (Arc::new(Notify::new()), Arc::new(AtomicBool::new(false)));
+        beside_a_thief(has_barrier, 3, move |mut cx| {
+            let owner = cx.worker();
+            let part = |_: Fork<'_>| {
+                ran.store(true, Release);
+                helped.notify();
+            };
+            let half = |mut cx: Fork<'_>| {
+                if cx.worker() != owner {
+                    cx.scope(|scope| scope.spawn(|_| ()));
+                    take_long();
+                    cx.join(|_| wait_for(&helped, &ran), part);
+                }
+            };
+            cx.join(|_| (), half);
+        });
+    });
+}
+
+/// Waits until a flag is set; loom's waits may return early.
+fn wait_for(notify: &Notify, flag: &AtomicBool) {
+    for _ in 0..2 {
+        if !flag.load(Acquire) {
+            notify.wait();
+        }
+    }
+}
+
 /// The first half waits for the second, so that a thief has to run it.
 #[test]
 fn a_worker_that_falls_asleep_beside_a_join_steals_its_half() {
@@ -144,14 +177,7 @@ fn a_worker_that_falls_asleep_beside_a_join_steals_its_half() {
         };
         beside(has_barrier, steal, move |mut cx| {
             cx.join(
-                // Loom's waits may return early.
-                |_| {
-                    (0..2).for_each(|_| {
-                        if !there.load(Acquire) {
-                            stolen.wait()
-                        }
-                    })
-                },
+                |_| wait_for(&stolen, &there),
                 |_| {
                     there.store(true, Release);
                     stolen.notify();

@@ -1,9 +1,9 @@
 //! Jobs and tasks of a worker are stolen while it runs a long piece: no test here would end
 //! otherwise. All on threads, with a barrier and without.
 
-use crate::common::{Flag, Setting, watchdog};
+use crate::common::{Flag, Setting, eventually, watchdog};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::thread::yield_now;
 use xtasking::platform::{Platform, Threads};
 use xtasking::{Builder, Fork, QueuePolicy, Runtime};
@@ -196,6 +196,72 @@ fn a_worker_that_sleeps_in_a_join_is_woken_for_a_part() {
         })
         .unwrap();
     });
+}
+
+/// Threads that count how often each worker has parked.
+struct CountingParks {
+    threads: Threads,
+    has_barrier: bool,
+    parks: Arc<[AtomicUsize; 3]>,
+}
+
+impl Platform for CountingParks {
+    xtasking_testing::forward_platform!(threads: topology start wake join block pages now);
+
+    fn park(&self, worker: usize) {
+        self.parks[worker].fetch_add(1, SeqCst);
+        self.threads.park(worker);
+    }
+
+    fn barrier(&self) -> bool {
+        self.has_barrier && self.threads.barrier()
+    }
+}
+
+/// A worker waits for a half, whose thief runs something long; a third worker has taken a part of
+/// it. Once the first worker sleeps, that one divides the part: only the sleeper can take the rest.
+/// `begin` is what it does first.
+fn divide_beside_a_sleeper(begin: impl Fn(&mut Fork<'_>) + Sync) {
+    let _watched = watchdog();
+    for has_barrier in [true, false] {
+        let parks = Arc::<[AtomicUsize; 3]>::default();
+        let platform = CountingParks { threads: Threads::new(3), has_barrier, parks: parks.clone() };
+        let rt = Setting::Threads { workers: 3 }.builder().platform(platform).build().unwrap();
+        for _ in 0..20 {
+            let (taken, divided, helped) = (Flag::default(), Flag::default(), Flag::default());
+            rt.run(|mut cx| {
+                let owner = cx.worker();
+                let part = |mut cx: Fork<'_>| {
+                    begin(&mut cx);
+                    let parks_before = parks[owner].load(SeqCst);
+                    divided.set();
+                    eventually("the owner sleeps", || parks[owner].load(SeqCst) > parks_before);
+                    let rest = |cx: Fork<'_>| {
+                        assert_eq!(cx.worker(), owner);
+                        helped.set();
+                    };
+                    cx.join(|_| helped.wait(), rest);
+                };
+                let half = |mut cx: Fork<'_>| {
+                    taken.set();
+                    cx.join(|_| helped.wait(), part);
+                };
+                cx.join(|_| (taken.wait(), divided.wait()), half);
+            })
+            .unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_worker_that_sleeps_in_a_join_is_woken_for_a_part_of_a_part() {
+    divide_beside_a_sleeper(|_| ());
+}
+
+/// The first join of a stolen job publishes its second half by itself.
+#[test]
+fn a_worker_that_sleeps_in_a_join_is_woken_for_a_later_part_of_a_part() {
+    divide_beside_a_sleeper(|cx| _ = cx.join(|_| (), |_| ()));
 }
 
 /// Every piece divides itself, panics or spawns a scope, as its number says. Returns how many ran.

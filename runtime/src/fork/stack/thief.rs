@@ -5,7 +5,6 @@ use crate::fork::handover::Glance;
 use crate::fork::job::Sight;
 use crate::fork::{Handover, Job, Thief};
 use crate::sync::{Acquire, Relaxed, Release};
-use crate::task::Meta;
 use core::iter::successors;
 use core::ptr::NonNull;
 
@@ -58,14 +57,10 @@ impl ForkStack {
             }
             thieves.forced.store(forced + 1, Relaxed);
         }
-        let inherited = || {
-            let head = self.head();
-            (Meta::from_bits(head.meta.load(Relaxed)), NonNull::new(head.group.load(Relaxed)))
-        };
         // SAFETY: the slot is initialised, and this thread has the lock. A slot is published by the
         // owner, or in `publish_oldest`, before its barrier.
         unsafe {
-            if !Job::take(oldest.slot(), thief, inherited, may_take) {
+            if !Job::take(oldest.slot(), thief, || self.head().inherited(), may_take) {
                 return None;
             }
             // Not the last slot, so the next one is in the stack. Release pairs with the Acquire of
@@ -159,6 +154,7 @@ mod tests {
     use super::*;
     use crate::Fork;
     use crate::annotation::Priority;
+    use crate::task::Meta;
     use core::ptr::null_mut;
 
     unsafe fn run_nothing(_: NonNull<Job>, _: Option<Fork<'_>>) {}
