@@ -85,7 +85,7 @@ impl<V: Value> Drop for PutEntry<V> {
 impl<V: Value> EntryChange for PutEntry<V> {
     type Result = WriteOutcome<u64>;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn apply<L: Layout>(
         &mut self,
         leaf: &L,
@@ -166,7 +166,7 @@ impl EntryChange for RemoveEntry {
 
 /// Applies a change to a leaf that is held for writing, after splitting it if it is full. If the
 /// half is full again, the change belongs to that half.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn apply_or_split<L: Layout, E: EntryChange>(
     change: &mut E,
     root: RootRef<L>,
@@ -215,7 +215,7 @@ where
     E: EntryChange,
     F: Continuation<E::Result>,
 {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn start<S: Spawner>(self, at: S, root: &Root<L>, epoch: Epoch) {
         let top = root.link.get();
         if top.mark() == mark::LEAF {
@@ -243,7 +243,7 @@ where
         node.locate(self.key.key())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read(&self, _: Link<L>, node: &L) -> Step<L, Link<L>> {
         let (DescendResult::Child(word) | DescendResult::Right(word)) = node.descend(self.key.key());
         match decode_link::<L>(word) {
@@ -253,7 +253,7 @@ where
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn then(self, leaf: Link<L>, cx: &mut Context) {
         cx.task(leaf.write().part(L::FIRST)).modify(self);
     }
@@ -281,7 +281,7 @@ where
         apply_or_split(&mut self.change, self.root, at, &leaf, self.key.key(), cx)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn then(self, applied: ApplyResult<E::Result>, cx: &mut Context) {
         match applied {
             ApplyResult::Done(result) => (self.then)(result, cx),
