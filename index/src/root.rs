@@ -65,7 +65,7 @@ impl<R: Root> RootRef<R> {
     }
 
     /// Starts an operation. Outside of tasks, a task is spawned that does so.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn begin<S: Spawner>(self, at: S, operation: impl Operation<R>) {
         if S::IN_TASK {
             let root = self.for_start(&at);

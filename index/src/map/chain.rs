@@ -54,7 +54,7 @@ impl<'a> HeldBucket<'a> {
     }
 
     /// Looks for a key.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn find(&self, key: u64) -> Option<(Found, u64)> {
         match self.bucket.find(key) {
             Search::Here(place, value) => Some((Found::Here(place), value)),
@@ -74,7 +74,7 @@ impl<'a> HeldBucket<'a> {
     }
 
     /// Adds an entry whose key is not there.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn add(&self, entry: Entry, cx: &mut Context) {
         let contents = self.bucket.contents();
         match contents.last() {
@@ -119,7 +119,7 @@ impl<'a> HeldBucket<'a> {
     }
 
     /// Replaces the value of a key that was found.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn set_value(&self, found: Found, entry: Entry, cx: &mut Context) {
         match found {
             Found::Here(place) => self.bucket.set_value(place, entry.value, self.token),
@@ -132,7 +132,7 @@ impl<'a> HeldBucket<'a> {
     }
 
     /// Removes a key that was found.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn remove(&self, key: u64, cx: &mut Context) {
         let contents = self.bucket.contents();
         if matches!(contents.last(), Last::Link(..)) {
@@ -152,7 +152,7 @@ impl<'a> HeldBucket<'a> {
 
     /// Divides the entries: those whose key has the bit leave. `take` gets the contents of a new
     /// bucket with them; if it returns false, nothing is changed. `scratch` is any vector.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn split(
         &self,
         bit: u64,

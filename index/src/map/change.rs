@@ -96,7 +96,7 @@ impl EntryChange for Remove {
 
 /// Applies a change to the bucket of a hash, which is held for writing. The operation began at the
 /// bucket among `begun` buckets.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn apply<E: EntryChange>(
     change: &mut E,
     root: &Root,

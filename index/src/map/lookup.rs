@@ -38,7 +38,7 @@ impl Query {
 }
 
 /// Reads a bucket, or a node of its chain, on the way to a key.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn read_bucket(query: Query, at: Link<Bucket>, bucket: &Bucket) -> Step<Bucket, Option<u64>> {
     let key = key_word(query.hash);
     if let Some((_, value)) = bucket.find_here(key) {

@@ -153,7 +153,7 @@ impl Walk for GetWalk {
 
     const ENDS_AT_ONCE: bool = true;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read(&self, at: Link<Bucket>, bucket: &Bucket) -> Hop<Bucket, Option<u64>> {
         match read_bucket(self.0, at, bucket) {
             Step::Go(next, part) => Hop::Go(next, part),
@@ -266,12 +266,12 @@ impl<E: EntryChange> Walk for ChangeWalk<E> {
     const ENDS_AT_ONCE: bool = true;
 
     /// Returns from the chain to the bucket.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read(&self, _: Link<Bucket>, _: &Bucket) -> Hop<Bucket, Self::Output> {
         Hop::Write(self.buckets.of(self.hash).0, Part::NONE)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn write(
         &mut self,
         at: Link<Bucket>,
@@ -355,7 +355,7 @@ impl Walk for RequestWalk {
 
     const ENDS_AT_ONCE: bool = true;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read(&self, at: Link<Bucket>, bucket: &Bucket) -> Hop<Bucket, Self::Output> {
         match self {
             Self::Get(walk) => walk.read(at, bucket).map(|value| (Response::Get(value), Delta::None)),
@@ -366,7 +366,7 @@ impl Walk for RequestWalk {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn write(
         &mut self,
         at: Link<Bucket>,

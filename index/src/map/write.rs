@@ -33,7 +33,7 @@ struct WriteOperation<E, F> {
 }
 
 impl<E: EntryChange, F: Continuation<E::Result>> Operation<Root> for WriteOperation<E, F> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn start<S: Spawner>(mut self, at: S, root: &Root, epoch: Epoch) {
         let (bucket, begun) = root.buckets.of(self.hash);
         self.begun = begun;
@@ -50,7 +50,7 @@ impl<E: EntryChange, F: Continuation<E::Result>> Modify for WriteOperation<E, F>
         apply(&mut self.change, self.root.get(cx), at, &bucket, (self.hash, self.begun), cx)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn then(self, applied: ApplyResult<E::Result>, cx: &mut Context) {
         match applied {
             ApplyResult::Done(result, delta) => {

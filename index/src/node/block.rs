@@ -82,7 +82,7 @@ impl<'a> Block<'a> {
     }
 
     /// Inserts an entry at `at` into a block that is not full.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn insert(self, at: usize, key: u64, value: u64, token: &WriteToken<'_>) {
         for to in (1..BLOCK_ENTRIES).rev() {
             let from = select_unpredictable(to > at, to - 1, to);
@@ -92,7 +92,7 @@ impl<'a> Block<'a> {
     }
 
     /// Removes the entry at `at` and returns its value.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn remove(self, at: usize, token: &WriteToken<'_>) -> u64 {
         let value = self.value(at).get();
         for to in at..BLOCK_ENTRIES - 1 {
@@ -112,7 +112,7 @@ impl<'a> Block<'a> {
     }
 
     /// Calls `visit` for the entries from index `first` on.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn visit(self, first: usize, mut visit: impl FnMut(u64, u64)) {
         for at in first..BLOCK_ENTRIES {
             let key = self.key(at);

@@ -63,7 +63,7 @@ impl<const WORDS: usize> SortedNode<WORDS> {
 
     /// Returns the number of keys below `key`. The steps depend neither on a key nor, due to the
     /// padding, on the count.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn rank(&self, key: u64) -> usize {
         let (keys, mut from, mut size) = (self.keys(), 0, Self::MAX_ENTRIES);
         while size > 1 {
@@ -107,7 +107,7 @@ impl<const WORDS: usize> SortedNode<WORDS> {
     }
 
     /// Removes the entry at `at`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn remove_at(&self, at: usize, token: &WriteToken<'_>) -> RemoveResult {
         let (count, value) = (self.count(), self.values()[at].get());
         for to in at..count - 1 {
@@ -181,7 +181,7 @@ unsafe impl<const WORDS: usize> Layout for SortedNode<WORDS> {
         Part::NONE
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn find_at(&self, key: u64, (): ()) -> FindResult {
         if let Some(link) = self.right_link_for(key) {
             return FindResult::Right(link);
@@ -190,7 +190,7 @@ unsafe impl<const WORDS: usize> Layout for SortedNode<WORDS> {
         if self.holds(key, at) { FindResult::Value(self.values()[at].get()) } else { FindResult::Missing }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn descend_at(&self, key: u64, (): ()) -> DescendResult {
         if let Some(link) = self.right_link_for(key) {
             return DescendResult::Right(link);
@@ -249,7 +249,7 @@ unsafe impl<const WORDS: usize> Layout for SortedNode<WORDS> {
         self.gather().siblings(key)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn write(&self, key: u64, value: u64, mode: WriteMode, token: &WriteToken<'_>) -> WriteResult {
         if let Some(link) = self.right_link_for(key) {
             return WriteResult::Right(link);
@@ -277,7 +277,7 @@ unsafe impl<const WORDS: usize> Layout for SortedNode<WORDS> {
         WriteResult::Inserted
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn modify(&self, key: u64, change: impl FnOnce(u64) -> u64, token: &WriteToken<'_>) -> ModifyResult {
         if let Some(link) = self.right_link_for(key) {
             return ModifyResult::Right(link);
@@ -292,7 +292,7 @@ unsafe impl<const WORDS: usize> Layout for SortedNode<WORDS> {
         ModifyResult::Done { old, new }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn remove(&self, key: u64, token: &WriteToken<'_>) -> RemoveResult {
         if let Some(link) = self.right_link_for(key) {
             return RemoveResult::Right(link);

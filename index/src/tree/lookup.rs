@@ -25,7 +25,7 @@ pub(super) fn get<L: Layout, Q: EncodedKey<L::Keys> + 'static>(
 }
 
 /// Reads a node on the path to a key.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn read_node<L: Layout>(key: KeyRef<'_, L>, at: Link<L>, node: &L) -> Step<L, Option<u64>> {
     if at.mark() == mark::LEAF {
         match node.find(key) {

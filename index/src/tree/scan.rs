@@ -42,7 +42,7 @@ pub(super) fn each_leaf<O: Order, L: Layout, R: Send + 'static>(
 }
 
 /// Reads the leaf of a range that comes first in this order, or steps towards it.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn read_leaf_of<O: Order, L: Layout, R>(
     at: Link<L>,
     node: &L,

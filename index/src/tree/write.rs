@@ -83,7 +83,7 @@ impl<V: Value> Drop for PutEntry<V> {
 impl<V: Value> EntryChange for PutEntry<V> {
     type Result = WriteOutcome<u64>;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn apply<L: Layout>(&mut self, leaf: &L, key: KeyRef<'_, L>, token: &WriteToken<'_>) -> ResultOf<Self> {
         ApplyResult::Done(match leaf.write(key, self.word, self.mode, token) {
             node::WriteResult::Inserted => {
@@ -149,7 +149,7 @@ impl EntryChange for RemoveEntry {
 
 /// Applies a change to a leaf that is held for writing, after splitting it if it is full. If the
 /// half is full again, the change belongs to that half.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn apply_or_split<L: Layout, E: EntryChange>(
     change: &mut E,
     root: RootRef<L>,
@@ -194,7 +194,7 @@ struct WriteOperation<L: Layout, Q, E, F> {
 impl<L: Layout, Q: EncodedKey<L::Keys> + 'static, E: EntryChange, F: Continuation<E::Result>>
     Operation<Root<L>> for WriteOperation<L, Q, E, F>
 {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn start<S: Spawner>(self, at: S, root: &Root<L>, epoch: Epoch) {
         let top = root.link.get();
         if top.mark() == mark::LEAF {
@@ -218,7 +218,7 @@ impl<L: Layout, Q: EncodedKey<L::Keys> + 'static, E: EntryChange, F: Continuatio
         node.locate(self.key.key())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read(&self, _: Link<L>, node: &L) -> Step<L, Link<L>> {
         let (DescendResult::Child(word) | DescendResult::Right(word)) = node.descend(self.key.key());
         match decode_link::<L>(word) {
@@ -228,7 +228,7 @@ impl<L: Layout, Q: EncodedKey<L::Keys> + 'static, E: EntryChange, F: Continuatio
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn then(self, leaf: Link<L>, cx: &mut Context) {
         cx.task(leaf.write().part(L::FIRST)).modify(self);
     }
@@ -252,7 +252,7 @@ impl<L: Layout, Q: EncodedKey<L::Keys> + 'static, E: EntryChange, F: Continuatio
         apply_or_split(&mut self.change, self.root, at, &leaf, self.key.key(), cx)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn then(self, applied: ApplyResult<E::Result>, cx: &mut Context) {
         match applied {
             ApplyResult::Done(result) => (self.then)(result, cx),

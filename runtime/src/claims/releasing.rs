@@ -30,7 +30,7 @@ impl<K: Sink<()>, S: ClaimHandle> Sink<()> for ReleasingSink<K, S> {
         unsafe { (*this).state.is_ready(task, cx) }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn start(&self, cx: &mut Worker) -> Result<(), JoinError> {
         let outcome = self.sink.start(cx);
         // SAFETY: this is part of the task, which owns the state.

@@ -57,7 +57,7 @@ impl<P: Spawner, S: ClaimHandle> Spawn for Claiming<P, S> {
         &mut self.spawner
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn allocate_descriptor(&mut self, class: SizeClass) -> Option<NonNull<Task>> {
         // Without memory for the state of the claim there is no task either.
         if !self.state.is_some_and(ClaimHandle::is_some) {
@@ -73,7 +73,7 @@ impl<P: Spawner, S: ClaimHandle> Spawn for Claiming<P, S> {
         self.spawner.admit(&Options { begins_operation: false, ..*options })
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     unsafe fn deliver(&mut self, complete: CompleteTask, options: &Options, route: Route<'_>) {
         let state = self.state.take().expect("a claim has one task");
         let task = PendingTask::new(complete.task, options, route);

@@ -41,7 +41,7 @@ impl<R, B: FnOnce(Fork<'_>) -> R> Half<B, R> {
     /// # Safety
     ///
     /// `job` is the top of the caller's own stack.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub unsafe fn write(job: NonNull<Job>, body: B, frame: &mut MaybeUninit<Content<B, R>>) -> Self {
         // SAFETY: the body is the owner's until the job is pushed, and no thief accesses it before.
         // A union's fields begin where the union does.
@@ -72,7 +72,7 @@ impl<R, B: FnOnce(Fork<'_>) -> R> Half<B, R> {
     /// # Safety
     ///
     /// `job` was written by [`write`](Self::write), with these types, and is not over.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     unsafe fn content(job: NonNull<Job>) -> *mut Content<B, R> {
         // SAFETY: `write` has put the content, or its address, there.
         unsafe {
@@ -130,7 +130,7 @@ impl<R, B: FnOnce(Fork<'_>) -> R> Half<B, R> {
 /// # Safety
 ///
 /// As for `ptr::read`.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 unsafe fn read_by_words<T>(from: *const T) -> T {
     type Word = MaybeUninit<usize>;
     let is_brief = size_of::<T>() <= size_of::<Room>() && align_of::<T>() >= align_of::<Word>();

@@ -127,7 +127,7 @@ impl Job {
     /// # Safety
     ///
     /// The caller is the stack's owner, the slot is the stack's top, and `run` is for this body.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub unsafe fn push(job: NonNull<Self>, run: RunFn) {
         // Release pairs with the Acquire of `take`: the thief sees the body, and what the owner
         // wrote before.
@@ -153,7 +153,7 @@ impl Job {
     /// # Safety
     ///
     /// The caller is the stack's owner, and this is the topmost job.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub unsafe fn pop(job: NonNull<Self>) -> bool {
         // SAFETY: the slot exists.
         unsafe {

@@ -165,7 +165,7 @@ impl Fork<'_> {
     /// # Panics
     ///
     /// Panics as [`join`](Self::join) does, and if the third function panics.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn join_with<RA, RB: Send, R>(
         &mut self,
         first: impl FnOnce(Fork<'_>) -> RA,
@@ -235,7 +235,7 @@ fn is_passed_in_registers<F>(_: &F) -> bool {
 ///
 /// The half is on top of the worker's stack and not in the last slot. The caller does not use the
 /// context meanwhile.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 unsafe fn join_on<RA, RB, R, B: FnOnce(Fork<'_>) -> RB>(
     at: Top,
     first: impl FnOnce(Fork<'_>) -> RA,

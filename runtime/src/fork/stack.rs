@@ -195,7 +195,7 @@ impl Forks {
     }
 
     /// Begins the joins of a task of the worker with that context. The task has no jobs yet.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn begin(&self, cx: *mut Worker, meta: Meta, group: Option<NonNull<GroupState>>) -> Top {
         self.set_inherited(Inherited { meta, group, part_of: None });
         self.with(|own| own.cx = cx);

@@ -202,7 +202,7 @@ impl Epochs {
 
     /// Lets the calling thread read without a task: what it finds from now on is not freed before
     /// it [leaves](Self::leave_reader).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn enter_reader(&self) -> ReaderToken {
         let wanted = preferred();
         let token = self.enter_preferring(wanted);
@@ -213,7 +213,7 @@ impl Epochs {
     }
 
     /// Enters a reader in this slot, if it is free.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn enter_preferring(&self, slot: usize) -> ReaderToken {
         // Relaxed: an epoch that is out of date only delays the next advance.
         let epoch = self.global.0.load(Relaxed);
@@ -228,7 +228,7 @@ impl Epochs {
     }
 
     /// Ends a reader, once.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn leave_reader(&self, token: &ReaderToken) {
         match token.0.checked_sub(READER_SLOTS) {
             None => self.readers.release(token.0),

@@ -87,7 +87,7 @@ impl Header {
 
     /// Begins an optimistic read by a task of the runtime with that free word. Returns `None` if a
     /// writer is inside, or the object may not be used.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn begin_read(&self, free_word: FreeWord) -> Option<Stamp> {
         self.latch.begin_read(free_word.live)
     }
@@ -95,7 +95,7 @@ impl Header {
     /// Returns true if the object exists and belongs to the runtime with that free word. From any
     /// thread. If the thread has a task or reader of that runtime, the object stays as long as
     /// that.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn is_of(&self, free_word: FreeWord) -> bool {
         self.latch.is_of(free_word.live)
     }
@@ -119,7 +119,7 @@ impl Header {
 
     /// Returns whether a task of the runtime with that free word may use the object now. At home
     /// only.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn turn(&self, free_word: FreeWord) -> Turn {
         if !self.is_of(free_word) {
             Turn::Never

@@ -139,7 +139,7 @@ impl Reference {
         (self.0 >> HOME_SHIFT) as usize & (MAX_HOMES - 1)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn primitive(self) -> Primitive {
         Primitive::from_bits(self.0 & PRIMITIVE_MASK)
     }
@@ -176,7 +176,7 @@ impl Reference {
     }
 
     /// Returns a prefetch order for the lines of `part`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn fetch(self, part: Part) -> Fetch {
         Fetch((self.address() + (part.first() * CACHE_LINE) as u64) | (part.count() as u64) << HOME_SHIFT)
     }

@@ -9,7 +9,7 @@ use super::{CpuTopology, Placement, Platform, PlatformError, RuntimeWait, Worker
 use crate::events::EventQueues;
 use crate::memory::PageSource;
 use crate::scheduler::Driver;
-use crate::sync::{AtomicU64, Relaxed, SpinMutex, forks, global};
+use crate::sync::{AtomicU64, Relaxed, SpinMutex, forks, global, probes};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::cell::Cell;
@@ -185,7 +185,7 @@ const DEFAULT_STACK_BYTES: usize = 8 << 20;
 
 /// Probes of an idle worker's own sources before it searches elsewhere: some microseconds, in
 /// which a task or an answer from another worker is likely to come.
-const OWN_QUEUE_PROBES: u32 = 256;
+const OWN_QUEUE_PROBES: u32 = probes(256) as u32;
 
 impl Platform for Threads {
     fn topology(&self) -> CpuTopology {

@@ -17,7 +17,7 @@ use super::runtime_state::phase;
 #[cfg(feature = "std")]
 use super::worker_thread;
 use super::{RuntimeState, Worker, WorkerView};
-use crate::sync::{Relaxed, SeqCst, fence, under_model, yield_now};
+use crate::sync::{Relaxed, SeqCst, fence, probes, under_model, yield_now};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -67,15 +67,15 @@ pub enum Progress {
 const BURST: usize = 32;
 /// Probes of an idle worker before it sleeps: some 20 µs, longer than a round trip and shorter than
 /// a time slice. None where workers outnumber cores.
-const SPIN_LIMIT: u32 = under_model(2000, 1) as u32;
+const SPIN_LIMIT: u32 = under_model(probes(2000), 1) as u32;
 /// With sources of events the kernel ends the sleep in the same way as it would end a look, and
 /// each look costs a system call.
-const SPIN_LIMIT_WITH_EVENTS: u32 = under_model(100, 1) as u32;
+const SPIN_LIMIT_WITH_EVENTS: u32 = under_model(probes(100), 1) as u32;
 /// Probes without a pause between them: a reply may be on its way, and a pause takes longer.
-const EAGER_PROBES: u32 = under_model(500, 0) as u32;
+const EAGER_PROBES: u32 = under_model(probes(500), 0) as u32;
 /// Probes between two moments at which a thread that has work gets the core: most often a thread
 /// outside the runtime that spawns.
-const YIELD_INTERVAL: u32 = 256;
+const YIELD_INTERVAL: u32 = probes(256) as u32;
 /// Steps with tasks from one look for events and due timers to the next.
 const BUSY_INTERVAL: u32 = 8;
 /// The number of no generation.

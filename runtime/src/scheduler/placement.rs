@@ -85,13 +85,13 @@ impl Origin for &mut Context {
         self.worker.current.priority()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     unsafe fn draw_ticket(&mut self, tally: NonNull<GroupState>) {
         // SAFETY: forwarded.
         unsafe { self.worker.draw_ticket(tally) };
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn allocate(&mut self, class: SizeClass) -> Option<NonNull<Task>> {
         self.worker.heap.alloc(class)
     }
@@ -102,7 +102,7 @@ impl Origin for &mut Context {
         unsafe { self.worker.heap.free(class, task) };
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn admit(&mut self, options: &Options) -> Meta {
         let mut meta = self.worker.current.inherited(options.priority, options.cost);
         if options.begins_operation {
@@ -112,7 +112,7 @@ impl Origin for &mut Context {
         options.rank_of(meta)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn has_unbound_queue(&self, options: &Options) -> bool {
         self.worker.unbound.is_separate && matches!(options.place, Place::Here)
     }
@@ -122,7 +122,7 @@ impl Origin for &mut Context {
         self.worker.has_no_room().then_some(self)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     unsafe fn send_unbound(&mut self, task: NonNull<Task>, options: &Options, meta: Meta) {
         if self.has_unbound_queue(options) {
             self.worker.push_unbound(task, meta);
@@ -145,7 +145,7 @@ impl Origin for &mut Context {
         self.worker.share();
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     unsafe fn send(&mut self, complete: CompleteTask, options: &Options, home: Option<usize>) {
         let CompleteTask { task, meta, fetch } = complete;
         let worker = match (home, options.place) {

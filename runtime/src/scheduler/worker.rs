@@ -195,7 +195,7 @@ impl Worker {
     }
 
     /// Counts one more task of an epoch slot as finished.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn finished(&mut self, slot: u8) {
         self.epoch.ledger().finish(slot);
     }
@@ -206,7 +206,7 @@ impl Worker {
     }
 
     /// Pushes a task to this worker's run queue.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn push_here(&mut self, task: NonNull<Task>, meta: Meta, fetch: Fetch) {
         if meta.is_heavy_or_unbound() {
             if meta.is_unbound() {
@@ -321,7 +321,7 @@ impl Worker {
     }
 
     /// Moves what is in the inbox to the rings, for a task that runs in turns.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn receive_arrivals(&mut self) {
         self.receive(None);
     }

@@ -18,7 +18,7 @@ impl WorkerHeap {
     }
 
     /// Allocates a block. `None`: there is no memory left.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn alloc(&mut self, class: SizeClass) -> Option<NonNull<Task>> {
         self.heap.alloc(class).map(NonNull::cast)
     }
@@ -28,7 +28,7 @@ impl WorkerHeap {
     /// # Safety
     ///
     /// A heap of this runtime allocated the block in this class, and nothing uses it any more.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub unsafe fn free(&mut self, class: SizeClass, block: NonNull<Task>) {
         // SAFETY: this function's contract.
         unsafe { self.heap.free(class, block.cast()) };

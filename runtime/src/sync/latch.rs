@@ -180,7 +180,7 @@ impl LatchWord {
 
     /// Acquires the latch exclusively as [`lock`](Self::lock) does, unless it is held or the object
     /// was freed.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn try_lock(&self) -> bool {
         let word = self.0.load(Relaxed);
         // Acquire pairs with the Release of `unlock`, `end_write` and `revive`: this holder sees
@@ -278,7 +278,7 @@ impl LatchWord {
     }
 
     /// Returns true if everything read since `begin_read` belongs to that version.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn validate(&self, stamp: Stamp) -> bool {
         // Pairs with the Release fence of `begin_write`: a reader that saw a word of a later write
         // sees here that the version is odd or has advanced.
@@ -290,7 +290,7 @@ impl LatchWord {
 
     /// Makes the version odd. The caller must be the only writer: by the latch (`lock`), or by
     /// running at the object's home.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn begin_write(&self) {
         self.0.store(self.0.load(Relaxed) | WRITER, Relaxed);
         // Pairs with the Acquire fence of `validate`.
@@ -300,7 +300,7 @@ impl LatchWord {
     }
 
     /// Makes the version even and larger. Also releases the latch of a latched writer.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn end_write(&self) {
         let word = self.0.load(Relaxed);
         // Release pairs with the Acquire of `begin_read` and `lock`.

@@ -54,6 +54,12 @@ pub(crate) const fn under_model(shipped: u64, small: u64) -> u64 {
     if MODEL { small } else { shipped }
 }
 
+/// Returns how many probes of an idle worker take about as long as this many that are optimised: a
+/// worker of a debug build would otherwise spin for most of the time that a test takes.
+pub(crate) const fn probes(optimised: u64) -> u64 {
+    if cfg!(debug_assertions) { optimised / 10 } else { optimised }
+}
+
 /// Keeps a value on cache lines of its own (two, because the processor prefetches them in pairs).
 #[derive(Default)]
 #[repr(align(128))]

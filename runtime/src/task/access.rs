@@ -45,7 +45,7 @@ impl ObjectAccess {
     /// # Panics
     ///
     /// If it belongs to another one.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn check(&self, shared: &Arc<RuntimeState>) {
         assert!(
             self.runtime == 0 || self.runtime == Arc::as_ptr(shared).addr(),

@@ -71,7 +71,7 @@ impl<R, K: Sink<R>, X: TaskAnnotation> Sink<R> for Annotated<K, X> {
         unsafe { K::is_ready(&raw const (*this).inner, task, cx) }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn start(&self, cx: &mut Worker) -> Result<(), JoinError> {
         // Both are called in any case.
         let inner = self.inner.start(cx);
@@ -97,7 +97,7 @@ impl<R, K: Sink<R>, X: TaskAnnotation> Sink<R> for Annotated<K, X> {
         self.annotation.name().or(self.inner.name()).or(self.annotation.default_name())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn complete(self, outcome: Result<R, JoinError>, cx: &mut Worker) {
         self.inner.complete(outcome, cx);
     }

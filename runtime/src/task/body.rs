@@ -79,7 +79,7 @@ pub(crate) const fn must_be_boxed<B, K>() -> bool {
 
 /// Spawns a task: allocates its descriptor, admits the task and delivers it. Without memory, or in
 /// a runtime that ends, the spawn is refused.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn spawn_body<P, B, K>(request: SpawnRequest<P>, fetch: Fetch, body: B, sink: K, route: Route<'_>)
 where
     P: Spawn,
@@ -126,7 +126,7 @@ pub(super) fn spawn_at_object<P: Spawn, B: TaskBody, K: Sink<B::Output>>(
 /// # Safety
 ///
 /// `block` is fresh and of the class for `BodyWithSink<B, K>`.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) unsafe fn write<B: TaskBody, K: Sink<B::Output>>(
     block: NonNull<Task>,
     fetch: Fetch,
@@ -164,7 +164,7 @@ pub(super) fn refuse<R, K: Sink<R>>(mut spawner: impl Spawn, body: impl Sized, s
 /// # Safety
 ///
 /// The task has a body of type `BodyWithSink<B, K>`, and is running or cancelled on this worker.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) unsafe fn take<B, K>(task: NonNull<Task>, cx: &mut Worker) -> (B, K, Meta) {
     // SAFETY: this function's contract; the contents are moved out before the block is freed.
     unsafe {

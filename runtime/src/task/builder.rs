@@ -271,7 +271,7 @@ impl<P: Spawn, A, M: Membership> TaskBuilder<P, A, M> {
 
     /// As [`submit`](Self::submit), for a body that is inside another one: without a name of its
     /// own, the task has the path of `N`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn submit_named<N, F, R>(mut self, body: F) -> Handle<R>
     where
         N: 'static,
@@ -331,7 +331,7 @@ impl<P: Spawn, A, M: Membership> TaskBuilder<P, A, M> {
 
 impl<P: Spawn, T: Version, M: Membership> TaskBuilder<P, ReadLink<T>, M> {
     /// Spawns an optimistic walk that begins at this node.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn visit<V: Visit<Target = T>>(self, visit: V) {
         optimistic_read::launch(
             self.request,

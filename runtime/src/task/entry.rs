@@ -127,7 +127,7 @@ pub(crate) unsafe fn poison(target: Reference) {
 /// # Safety
 ///
 /// The object is alive, and entered for writing.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) unsafe fn mend(target: Reference) {
     if target.is_even_poisoned() && !planted!("object-not-mended") {
         // SAFETY: alive by this function's contract.

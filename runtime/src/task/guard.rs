@@ -19,7 +19,7 @@ pub(crate) type Aftermath = Box<dyn FnOnce(Payload, &mut Worker)>;
 
 /// Runs user code. Returns its result and `state`. If the code unwinds, so does this function, and
 /// the worker calls `on_panic` with the state later.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn guarded<S: 'static, R>(
     cx: &mut Worker,
     state: S,
@@ -53,8 +53,13 @@ impl<S> Drop for PanicGuard<S> {
         let on_panic = self.on_panic;
         // SAFETY: the worker borrowed by `guarded`; the body that used it has unwound.
         let cx = unsafe { &mut *self.cx };
-        cx.aftermath = Some(Box::new(move |payload, cx: &mut Worker| on_panic(state, payload, cx)));
+        leave_aftermath(cx, Box::new(move |payload, cx: &mut Worker| on_panic(state, payload, cx)));
     }
+}
+
+/// Leaves to the worker what to do after a panic. One function for all types.
+fn leave_aftermath(cx: &mut Worker, aftermath: Aftermath) {
+    cx.aftermath = Some(aftermath);
 }
 
 /// Runs user code and discards its panic; for destructors, whose panics no handle receives.
@@ -68,10 +73,25 @@ pub(crate) fn quietly(run: impl FnOnce()) {
 /// type: tasks drop the same one in several places.
 pub(crate) fn drop_quietly<T>(value: T) {
     if const { needs_drop::<T>() } {
-        let mut value = Some(value);
-        // One function for all types, as little code as possible for each.
-        quietly(&mut (|| value = None) as &mut dyn FnMut());
+        // A trait of one method, and not a closure: as few functions as possible for each type.
+        clear_quietly(&mut Some(value));
     }
+}
+
+/// A place whose value can be dropped without knowing its type.
+trait Clear {
+    /// Drops the value.
+    fn clear(&mut self);
+}
+
+impl<T> Clear for Option<T> {
+    fn clear(&mut self) {
+        *self = None;
+    }
+}
+
+fn clear_quietly(place: &mut dyn Clear) {
+    quietly(|| place.clear());
 }
 
 /// Drops the payload of a panic. The payload's destructor may panic as well; the second payload is

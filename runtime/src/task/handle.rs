@@ -30,7 +30,7 @@ pub struct Handle<R> {
 pub struct Promise<R>(Completion<R, NoBody>);
 
 /// A promise for a packet with this slot for the body.
-pub(super) struct Completion<R, B> {
+pub(super) struct Completion<R, B: BodySlot> {
     packet: Option<Arc<Packet<R, B>>>,
 }
 
@@ -161,27 +161,22 @@ impl<R> Promise<R> {
     }
 }
 
-impl<R, B> Completion<R, B> {
+impl<R, B: BodySlot> Completion<R, B> {
     /// Delivers a result or an error.
     fn settle(mut self, outcome: TaskResult<R>) {
         self.deliver(outcome);
     }
 
-    /// Delivers a result or an error, unless that was done before. Without a handle the result is
-    /// dropped here; that and the waker are user code, which may panic.
+    /// Delivers a result or an error, unless that was done before.
     fn deliver(&mut self, outcome: TaskResult<R>) {
         if let Some(packet) = self.packet.take() {
             // SAFETY: this is the promise, which has just lost its packet.
-            let deliver = move || unsafe { packet.cell.deliver(outcome) };
-            if planted!("waker-called-unguarded") {
-                return deliver();
-            }
-            quietly(deliver);
+            unsafe { PacketRef::new(packet).deliver(outcome) };
         }
     }
 }
 
-impl<R, B> Drop for Completion<R, B> {
+impl<R, B: BodySlot> Drop for Completion<R, B> {
     fn drop(&mut self) {
         self.deliver(Err(JoinError::Abandoned));
     }
@@ -269,12 +264,12 @@ impl<R: Send + 'static> Sink<R> for Promise<R> {
 pub struct Detached;
 
 impl<R> Sink<R> for Detached {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn start(&self, _: &mut Worker) -> Result<(), JoinError> {
         Ok(())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn complete(self, outcome: TaskResult<R>, cx: &mut Worker) {
         if let Err(error) = outcome {
             cx.report(error);

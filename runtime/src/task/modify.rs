@@ -56,7 +56,7 @@ impl<M: Modify, D: Sink<()>> Sink<(M, M::Output)> for ThenSink<D> {
         self.0.enter(origin);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn start(&self, cx: &mut Worker) -> Result<(), JoinError> {
         self.0.start(cx)
     }
@@ -70,7 +70,7 @@ impl<M: Modify, D: Sink<()>> Sink<(M, M::Output)> for ThenSink<D> {
         self.0.make_room();
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn complete(self, outcome: Result<(M, M::Output), JoinError>, cx: &mut Worker) {
         // Caught here: the caller still has to count the task as finished.
         let then = |(modify, output): (M, M::Output)| {

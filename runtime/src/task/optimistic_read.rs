@@ -29,7 +29,7 @@ const NODES_PER_TURN: usize = 16;
 
 /// Spawns an optimistic read. A walk holds nothing and has no effect before it ends, so it begins
 /// at once at nodes that are expected to be in the cache.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn launch<P, V, K>(mut request: SpawnRequest<P>, mut target: ObjectAccess, visit: V, sink: K)
 where
     P: Spawn,
@@ -60,7 +60,7 @@ where
 
 /// Walks as far as nodes are frequently used. Returns the first other node, or where the walk ends
 /// or a writer interferes.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn walk_ahead<V: OptimisticBody>(mut target: ObjectAccess, visit: &V, free_word: FreeWord) -> ObjectAccess {
     for _ in 0..NODES_PER_TURN {
         // SAFETY: the spawner's handle or epoch keeps the first object alive, and the epoch of the
@@ -80,7 +80,7 @@ fn walk_ahead<V: OptimisticBody>(mut target: ObjectAccess, visit: &V, free_word:
 }
 
 /// Returns the worker that runs all tasks of the object, if one does.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn fixed_home(target: Reference) -> Option<usize> {
     (target.primitive() == Primitive::Sequencing).then(|| target.home())
 }
@@ -160,7 +160,7 @@ impl<V: OptimisticBody> TaskBody for Walk<V> {
 /// # Safety
 ///
 /// The task is running on this worker and has this body.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 unsafe fn continue_at<V: OptimisticBody>(
     mut task: NonNull<Task>,
     next: Reference,
@@ -214,7 +214,7 @@ unsafe fn panic_in_read<V: OptimisticBody, K: Sink<V::Result>>(
 /// # Safety
 ///
 /// The task is running on this worker and has this body.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 unsafe fn finish<V: OptimisticBody, K: Sink<V::Result>>(
     task: NonNull<Task>,
     output: Result<V::Output, JoinError>,

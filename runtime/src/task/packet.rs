@@ -13,6 +13,7 @@
 
 use super::failure::JoinError;
 use super::packet_body::BodySlot;
+use super::quietly;
 use crate::sync::{AcqRel, Acquire, AtomicU32, Relaxed, UnsafeCell};
 use alloc::sync::Arc;
 use core::ptr::NonNull;
@@ -79,6 +80,22 @@ impl<R> PacketRef<R> {
         // SAFETY: this owns a part of the packet, whose type the functions know; it begins with the
         // cell. Forwarded.
         unsafe { (self.functions.drop_body)(self.cell.cast()) };
+    }
+
+    /// Delivers the outcome, and gives up this part of the packet. Without a handle the result is
+    /// dropped here; that and the waker are user code, which may panic. It is compiled once for
+    /// each type of result, whatever the body.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the promise, and makes this call once.
+    pub unsafe fn deliver(self, outcome: TaskResult<R>) {
+        // SAFETY: forwarded.
+        let deliver = move || unsafe { self.cell().deliver(outcome) };
+        if planted!("waker-called-unguarded") {
+            return deliver();
+        }
+        quietly(deliver);
     }
 }
 

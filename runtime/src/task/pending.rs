@@ -91,7 +91,7 @@ impl PendingTask {
     }
 
     /// Sends the task to a run queue. Inlined: a spawn that sends it at once knows its kind.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn send(self, spawner: &mut impl Origin) {
         // SAFETY: phase stored: the spawner gave the task, or its placeholders, up to this value,
         // which is consumed here.

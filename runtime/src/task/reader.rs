@@ -167,7 +167,7 @@ impl Reader<'_> {
 
     /// Walks on from `at`. Returns the result, and the version of the last node if it was read
     /// beside its writers; `at` then has its link.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn walk_from<T, O, F>(&self, at: &Cell<Link<T>>, read: F) -> Result<(O, Option<Stamp>), JoinError>
     where
         T: Version,
@@ -229,7 +229,7 @@ impl fmt::Debug for Reader<'_> {
 }
 
 /// Walks on optimistically. Returns `None` at a node that has to be entered; `at` has its link.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn read_on<T: Version, O>(
     at: &Cell<Link<T>>,
     read: &impl Fn(Link<T>, &T) -> Step<T, O>,
@@ -256,7 +256,7 @@ fn read_on<T: Version, O>(
 
 /// Reads a node beside its writers, and returns the version that it read. Returns `None` if a
 /// writer interferes.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn read_once<T: Version, O>(
     at: Link<T>,
     read: &impl Fn(Link<T>, &T) -> Step<T, O>,

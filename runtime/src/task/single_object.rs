@@ -81,7 +81,7 @@ struct SingleObject<B> {
 }
 
 /// Spawns a task with one object.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn launch<P, B, K>(mut request: SpawnRequest<P>, target: ObjectAccess, body: B, sink: K)
 where
     P: Spawn,
@@ -100,7 +100,7 @@ where
 }
 
 /// Returns true if this access is granted by running on the object's home.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn runs_at_home<G: Grant>(target: Reference) -> bool {
     match target.primitive() {
         Primitive::Sequencing => true,
@@ -151,7 +151,7 @@ impl<B: ObjectBody> TaskBody for SingleObject<B> {
 /// # Safety
 ///
 /// As for [`TaskBody::run`].
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 unsafe fn run_in_place<B: ObjectBody, K: Sink<B::Result>>(task: NonNull<Task>, cx: &mut Worker) {
     // SAFETY: phase running: the descriptor belongs to this worker and has this body; its epoch
     // keeps the object alive.
@@ -208,7 +208,7 @@ impl<K> SingleEpilogue<K> {
     /// # Safety
     ///
     /// The object is alive, and the task ran on this worker.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     unsafe fn finish<R>(self, outcome: Result<R, JoinError>, cx: &mut Worker)
     where
         K: Sink<R>,
@@ -249,7 +249,7 @@ impl<K> SingleEpilogue<K> {
 /// # Safety
 ///
 /// As for [`TaskBody::run`].
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 unsafe fn run_on_copy<B: ObjectBody, K: Sink<B::Result>>(task: NonNull<Task>, cx: &mut Worker) {
     // SAFETY: phase running: the descriptor belongs to this worker and has this body; its epoch
     // keeps the object alive.

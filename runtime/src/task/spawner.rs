@@ -218,12 +218,12 @@ pub(crate) mod sealed {
         const IN_TASK: bool = T::IN_TASK;
         const DELIVERS_AT_ONCE: bool = true;
 
-        #[inline(always)]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn origin_mut(&mut self) -> &mut T {
             self
         }
 
-        #[inline(always)]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         unsafe fn deliver(&mut self, task: CompleteTask, options: &Options, route: Route<'_>) {
             let CompleteTask { task: descriptor, meta, .. } = task;
             // SAFETY: this function's contract is that of `send`, `send_unbound`, `note` and

@@ -25,7 +25,7 @@ impl<N, F> UnboundBody<N, F> {
 }
 
 /// Spawns a task without objects.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn launch<P: Spawn, F, K: Sink<R>, R: 'static>(request: SpawnRequest<P>, body: F, sink: K)
 where
     F: FnOnce((), &mut Context) -> R + Send + 'static,
@@ -38,7 +38,7 @@ where
     }
 }
 
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn push<P: Spawn, N: 'static, F, K: Sink<R>, R: 'static>(
     mut request: SpawnRequest<P>,
     body: UnboundBody<N, F>,
@@ -130,7 +130,7 @@ where
 }
 
 /// Runs a body, named after `N`, that was moved out of its descriptor.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn run_body<N, F, K: Sink<R>, R>(run: F, sink: K, meta: Meta, cx: &mut Worker)
 where
     F: FnOnce((), &mut Context) -> R + Send + 'static,

@@ -79,11 +79,11 @@ impl<V: Visit> OptimisticBody for VisitBody<V> {
     fn locate(&self, at: Reference, target: &V::Target) -> Part {
         self.0.locate(Link::from_reference(at), target)
     }
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read(&self, at: Reference, target: &V::Target) -> Step<V::Target, V::Output> {
         self.0.read(Link::from_reference(at), target)
     }
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn then(self, output: V::Output, cx: &mut Context) {
         self.0.then(output, cx);
     }
@@ -115,11 +115,11 @@ where
     type Target = T;
     type Output = O;
     type Result = R;
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read(&self, _: Reference, target: &T) -> Step<T, O> {
         Step::End((self.read)(target))
     }
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn then(self, output: O, cx: &mut Context) -> R {
         (self.then)(output, cx)
     }

@@ -123,7 +123,7 @@ impl<'t, Q: Request> ClaimKind for TreeClaim<'t, Q> {
     type State = StatePtr<Q>;
     type Membership<M: Membership> = InTree<'t, M, Q>;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[track_caller]
     fn attach<P: Spawner, A, M: Membership>(
         self,
@@ -215,7 +215,7 @@ impl<P: Spawn, A, M: Membership, Q: Request> TaskBuilder<P, A, InTree<'_, M, Q>>
 }
 
 /// Runs the body of the task that owns this state.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn run_with<Q: Request, R>(
     state: StatePtr<Q>,
     cx: &mut Context,

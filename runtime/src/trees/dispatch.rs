@@ -46,7 +46,7 @@ struct Dispatcher<'s, P> {
 /// # Safety
 ///
 /// The caller owns the state, and gives it up to the task: it may be freed before this returns.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) unsafe fn enter<Q: Request>(
     state: NonNull<ClaimState<Q>>,
     task: PendingTask,
@@ -122,7 +122,7 @@ pub(super) unsafe fn start(state: &ClaimHead) -> Result<(), JoinError> {
 /// # Safety
 ///
 /// The caller is the task, which is over and owns the state.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) unsafe fn leave<D: Send + Sync + 'static>(
     state: NonNull<ClaimHead>,
     tree: &TreeInner<D>,

@@ -35,7 +35,7 @@ impl<Q: Request> StatePtr<Q> {
     const CLASS: Option<SizeClass> = SizeClass::for_size(size_of::<ClaimState<Q>>());
 
     /// Allocates the state of a claim.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn new(
         spawner: &mut impl Origin,
         table: &TreeTable,
@@ -76,7 +76,7 @@ impl<Q: Request> ClaimHandle for StatePtr<Q> {
         self.0.is_some()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     unsafe fn free(self, origin: &mut impl Origin) {
         let Some(state) = self.0 else { return };
         // SAFETY: the caller owns the state, which `new` made in a block of that class or in a box.
@@ -107,7 +107,7 @@ impl<Q: Request> ClaimHandle for StatePtr<Q> {
         unsafe { dispatch::start(self.head().as_ref()) }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     unsafe fn leave(self, cx: &mut Context) {
         // SAFETY: the task, which is over, owns the state; the tree is of its epoch.
         unsafe {

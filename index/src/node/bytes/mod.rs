@@ -166,7 +166,7 @@ impl BytesNode {
     }
 
     /// Compares the beginning of a key with the node's prefix.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn compare_prefix(&self, key: &[u8], len: usize) -> Ordering {
         for word in 0..len.div_ceil(8).min(PREFIX_WORDS) {
             let bytes = (len - 8 * word).min(8);
@@ -187,7 +187,7 @@ impl BytesNode {
     }
 
     /// Returns where `key` is: what the hint lines tell.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn find_place(&self, key: &[u8]) -> BytesPlace {
         let state = self.state();
         let prefix = state >> PREFIX_SHIFT;
@@ -226,7 +226,7 @@ impl BytesNode {
 
     /// Returns the place of the first entry whose key is not below the probe: the index of its
     /// block and in the block, and whether it is that key.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn search(&self, probe: &Probe<'_>, mut block: usize) -> (usize, usize, bool) {
         loop {
             let (at, is_equal) = self.block(block).search(probe, || self.side());

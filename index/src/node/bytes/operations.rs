@@ -61,7 +61,7 @@ unsafe impl Layout for BytesNode {
         Part::lines((HINT_LINES + BLOCK_LINES * usize::from(place.block)) as u16, BLOCK_LINES as u16)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn find_at(&self, key: &[u8], place: BytesPlace) -> FindResult {
         let probe = Probe::new(key, place.prefix as usize);
         if let Some(link) = self.right_link_for(&probe, place) {
@@ -76,7 +76,7 @@ unsafe impl Layout for BytesNode {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn descend_at(&self, key: &[u8], place: BytesPlace) -> DescendResult {
         let probe = Probe::new(key, place.prefix as usize);
         if let Some(link) = self.right_link_for(&probe, place) {
@@ -151,7 +151,7 @@ unsafe impl Layout for BytesNode {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn write(&self, key: &[u8], value: u64, mode: WriteMode, token: &WriteToken<'_>) -> WriteResult {
         let place = self.find_place(key);
         let probe = Probe::new(key, place.prefix as usize);

@@ -119,7 +119,7 @@ impl<const WORDS: usize> HintedNode<WORDS> {
 
     /// Returns the block of `key`: the number of separators not above it. No branch depends on the
     /// key.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn block_of(&self, key: u64) -> usize {
         let not_above = |separator: &Word| separator.get() <= key;
         let first = (1..Self::GROUPS)
@@ -141,7 +141,7 @@ impl<const WORDS: usize> HintedNode<WORDS> {
     /// Returns an upper bound of the keys of `block` in this node. For all blocks but the last it
     /// is the next separator, which is in a fetched line; for the last it is `high`. Selecting the
     /// index leaves one branch, which is hardly ever taken.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn bound(&self, block: usize) -> u64 {
         debug_assert!(block < Self::BLOCKS);
         let high = Self::META + HIGH;

@@ -46,7 +46,7 @@ unsafe impl<const WORDS: usize> Layout for HintedNode<WORDS> {
         Part::lines((Self::block_line(block) - last) as u16, (2 + last) as u16)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn find_at(&self, key: u64, BlockIndex(block): BlockIndex<WORDS>) -> FindResult {
         if key >= self.bound(block) {
             return match self.beyond(key) {
@@ -60,7 +60,7 @@ unsafe impl<const WORDS: usize> Layout for HintedNode<WORDS> {
         if block.key(at) == key { FindResult::Value(block.value(at).get()) } else { FindResult::Missing }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn descend_at(&self, key: u64, BlockIndex(block): BlockIndex<WORDS>) -> DescendResult {
         if key >= self.bound(block) {
             return match self.beyond(key) {
@@ -134,7 +134,7 @@ unsafe impl<const WORDS: usize> Layout for HintedNode<WORDS> {
         pairs.siblings(key)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn write(&self, key: u64, value: u64, mode: WriteMode, token: &WriteToken<'_>) -> WriteResult {
         let number = self.block_of(key);
         if key >= self.bound(number) {
@@ -173,7 +173,7 @@ unsafe impl<const WORDS: usize> Layout for HintedNode<WORDS> {
         WriteResult::Inserted
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn modify(&self, key: u64, change: impl FnOnce(u64) -> u64, token: &WriteToken<'_>) -> ModifyResult {
         let block = self.block_of(key);
         let place = if key >= self.bound(block) {
@@ -197,7 +197,7 @@ unsafe impl<const WORDS: usize> Layout for HintedNode<WORDS> {
         ModifyResult::Done { old, new }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn remove(&self, key: u64, token: &WriteToken<'_>) -> RemoveResult {
         let block = self.block_of(key);
         if key >= self.bound(block) {

@@ -37,7 +37,7 @@ pub(super) fn choose() {
 }
 
 /// Returns the number of keys below `key`, up to 7: the last key is not compared.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn lower_bound(keys: &[Word; LINE_WORDS], key: u64) -> usize {
     #[cfg(target_arch = "x86_64")]
     if let Some(vectors) = avx512::Avx512::get() {
@@ -47,7 +47,7 @@ pub(super) fn lower_bound(keys: &[Word; LINE_WORDS], key: u64) -> usize {
 }
 
 /// Returns the index of the last key not above `key`, 0 to 7; the first key must not be above it.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn last_not_above(keys: &[Word; LINE_WORDS], key: u64) -> usize {
     #[cfg(target_arch = "x86_64")]
     if let Some(vectors) = avx512::Avx512::get() {
@@ -57,7 +57,7 @@ pub(super) fn last_not_above(keys: &[Word; LINE_WORDS], key: u64) -> usize {
 }
 
 /// Returns the number of separators not above `key`, 0 to 6.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn count_not_above(separators: &[Word; SEPARATORS], key: u64) -> usize {
     #[cfg(target_arch = "x86_64")]
     if let Some(vectors) = avx512::Avx512::get() {

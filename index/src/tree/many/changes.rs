@@ -119,7 +119,7 @@ where
         L::part_of(self.place)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read(&self, at: Link<L>, node: &L) -> Hop<L, Self::Output> {
         let (DescendResult::Child(word) | DescendResult::Right(word)) =
             node.descend_at(self.key.key(), self.place);
@@ -130,7 +130,7 @@ where
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn write(&mut self, at: Link<L>, leaf: Written<'_, L>, cx: &mut Context) -> Hop<L, Self::Output> {
         match apply_or_split(&mut self.change, self.root, at, &leaf, self.key.key(), cx) {
             ApplyResult::Done(result) => Hop::End((result, false)),

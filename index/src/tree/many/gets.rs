@@ -58,7 +58,7 @@ impl<L: Layout, Q: EncodedKey<L::Keys>> Walk for GetWalk<L, Q> {
         L::part_of(self.place)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read(&self, at: Link<L>, node: &L) -> Hop<L, Option<u64>> {
         let word = if at.mark() == mark::LEAF {
             match node.find_at(self.key.key(), self.place) {

@@ -71,7 +71,7 @@ pub(super) enum Requested<V: Value> {
 impl<V: Value> EntryChange for Requested<V> {
     type Result = Response<u64>;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn apply<L: Layout>(&mut self, leaf: &L, key: KeyRef<'_, L>, token: &WriteToken<'_>) -> ResultOf<Self> {
         match self {
             Self::Get => match leaf.find(key) {
@@ -99,7 +99,7 @@ impl<L: Layout, Q: EncodedKey<L::Keys>, V: Value> Walk for RequestWalk<L, Q, V> 
         self.0.locate(at, node)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read(&self, at: Link<L>, node: &L) -> Hop<L, Self::Output> {
         if at.mark() == mark::LEAF {
             // Changes write leaves, and read none.

@@ -76,7 +76,7 @@ impl<W> Lane<W> {
     /// # Safety
     ///
     /// The lane [reads](Self::reads), and its node is alive for `'a` and of this type.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub unsafe fn node_to_read<'a, T>(&self) -> (&'a Header, &'a T) {
         debug_assert!(self.reads());
         // SAFETY: if the lane reads, the word is the address of its node's cell; this function's
@@ -125,7 +125,7 @@ impl<W> Lane<W> {
     /// Directs the lane to a node, which has yet to be [prefetched](Self::prefetch). The caller
     /// clears the stamp if the walk locates. Returns true if the node is expected in the cache, and
     /// read.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn go_to(&mut self, at: Reference, part: Part, writes: bool) -> bool {
         let mode = if writes { Mode::Write } else { Mode::Read };
         self.entrance = at.address() | mode as u64;

@@ -120,7 +120,7 @@ impl<B: Bundle> Lanes<B> {
     }
 
     /// Makes some steps with all lanes. Returns how many.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn turn(&mut self, cx: &mut Worker) -> usize {
         if B::Walk::ENDS_AT_ONCE {
             return self.turn_of_short_walks(cx);
@@ -186,7 +186,7 @@ impl<B: Bundle> Lanes<B> {
     }
 
     /// Locates what the lanes of a group will read.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn locate(&mut self, first: usize, free_word: FreeWord) {
         for index in first..first + GROUP {
             self.current = index;
@@ -208,7 +208,7 @@ impl<B: Bundle> Lanes<B> {
     }
 
     /// One step of each lane of a group.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn step_group(&mut self, first: usize, cx: &mut Worker) {
         let mut cached = 0;
         for index in first..first + GROUP {
@@ -220,7 +220,7 @@ impl<B: Bundle> Lanes<B> {
 
     /// Prefetches the nodes that the lanes of a group have been directed to. One prefetch follows
     /// the other, so that the processor overlaps the walks of the page table that precede them.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn prefetch(&mut self, first: usize) {
         for index in first..first + GROUP {
             self.lane(index).prefetch();
@@ -229,7 +229,7 @@ impl<B: Bundle> Lanes<B> {
 
     /// Takes a group through nodes that are expected in the cache: all lanes together, so that the
     /// processor overlaps their accesses. `cached` is the number of lanes that come to one.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn pass_cached(&mut self, first: usize, mut cached: usize, cx: &mut Worker) {
         let mut passed = 0;
         while cached == GROUP && passed < CACHED_NODES {
@@ -314,7 +314,7 @@ impl<B: Bundle> Lanes<B> {
 
     /// Takes the next walk of the bundle into a vacant lane. Returns whether its node is expected
     /// in the cache; `None` if there is no walk.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn begin(&mut self, index: usize, cx: &mut Worker) -> Option<bool> {
         self.current = index;
         let next = self.bundle.next(Context::of(cx));
@@ -328,7 +328,7 @@ impl<B: Bundle> Lanes<B> {
 
     /// Directs a lane to a node. Returns true if the node is expected in the cache, and read. The
     /// node has yet to be prefetched, unless walks are short.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn go_to(&mut self, index: usize, at: Reference, part: Part, writes: bool) -> bool {
         let lane = self.lane(index);
         let is_cached = lane.go_to(at, part, writes);

@@ -11,7 +11,7 @@ use crate::scheduler::Worker;
 
 impl<B: Bundle> Lanes<B> {
     /// Makes some steps with all lanes, like [`turn`](Self::turn). Returns how many.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn turn_of_short_walks(&mut self, cx: &mut Worker) -> usize {
         let mut steps = 0;
         while steps < self.turn_steps {

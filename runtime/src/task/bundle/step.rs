@@ -16,7 +16,7 @@ type HopOf<B> = Hop<TargetOf<B>, <<B as Bundle>::Walk as Walk>::Output>;
 impl<B: Bundle> Lanes<B> {
     /// Reads or writes the node of a lane. Returns true if the lane's next node is expected in the
     /// cache.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn step(&mut self, index: usize, cx: &mut Worker) -> bool {
         self.current = index;
         let lane = self.lane(index);
@@ -31,7 +31,7 @@ impl<B: Bundle> Lanes<B> {
     }
 
     /// Locates and reads the node of a lane that reads.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn step_cached(&mut self, index: usize, cx: &mut Worker) -> bool {
         // Before the lane is accessed: after a store elsewhere the compiler would load what it has
         // just stored there.
@@ -51,7 +51,7 @@ impl<B: Bundle> Lanes<B> {
     }
 
     /// Reads the node of the current lane, which has arrived there, at this version.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read(&mut self, index: usize, stamp: Stamp, cx: &mut Worker) -> bool {
         let lane = self.lane(index);
         let at = Link::from_reference(lane.at);
@@ -78,7 +78,7 @@ impl<B: Bundle> Lanes<B> {
 
     /// Directs a lane to where its walk goes. Returns true if its next node is expected in the
     /// cache.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn follow(&mut self, index: usize, hop: HopOf<B>, cx: &mut Worker) -> bool {
         match hop {
             Hop::Go(next, part) => self.go_to(index, next.reference(), part, false),
@@ -90,7 +90,7 @@ impl<B: Bundle> Lanes<B> {
 
     /// Hands the result of the current lane's walk to the bundle, and takes the next walk into the
     /// lane. Returns true if its first node is expected in the cache.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn end(
         &mut self,
         index: usize,
@@ -172,7 +172,7 @@ impl<B: Bundle> Lanes<B> {
     }
 
     /// Writes the node of a lane, which excludes all other writers.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn write(&mut self, index: usize, header: &Header, cx: &mut Worker) -> bool {
         header.latch.begin_write();
         (self.writes, self.current) = (true, index);

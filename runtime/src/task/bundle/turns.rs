@@ -107,7 +107,7 @@ where
 /// # Safety
 ///
 /// The task is running on this worker and has this body; its sink has begun or resumed.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 unsafe fn take_turn<B, G, R, K>(
     task: NonNull<Task>,
     cx: &mut Worker,
@@ -168,7 +168,7 @@ where
 /// # Safety
 ///
 /// As for [`take_turn`]; the task may be cancelled instead of running.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 unsafe fn end_turn<B, G, R, K>(mut task: NonNull<Task>, cx: &mut Worker)
 where
     B: Bundle,
@@ -201,7 +201,7 @@ where
 
 impl<B: Bundle> Lanes<B> {
     /// Lets the lanes run empty when the epoch has advanced, and then moves to the new epoch.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn move_on(&mut self, meta: &mut Meta, cx: &mut Worker) {
         let newest = cx.newest_epoch();
         if meta.epoch() == newest && !self.draining {

@@ -142,7 +142,7 @@ impl<R, K: Sink<R>, D: Sink<()>> Sink<R> for SinkPair<K, D> {
         unsafe { D::is_ready(&raw const (*this).1, task, cx) }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn start(&self, cx: &mut Worker) -> Result<(), JoinError> {
         // Both are called in any case.
         let second = self.1.start(cx);
@@ -170,7 +170,7 @@ impl<R, K: Sink<R>, D: Sink<()>> Sink<R> for SinkPair<K, D> {
         self.1.make_room();
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn complete(mut self, outcome: Result<R, JoinError>, cx: &mut Worker) {
         self.make_room();
         self.0.complete(outcome, cx);

@@ -165,7 +165,7 @@ impl Group {
     /// # Panics
     ///
     /// If it belongs to another one.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[track_caller]
     pub(crate) fn check(&self, shared: &Arc<RuntimeState>) {
         assert!(Arc::ptr_eq(&self.shared, shared), "a group is used by a task of another runtime");

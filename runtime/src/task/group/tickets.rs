@@ -77,7 +77,7 @@ impl Worker {
     /// # Safety
     ///
     /// Another ticket of the group is out during the call.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn draw_ticket(&mut self, state: NonNull<GroupState>) {
         if !self.groups.take(state) {
             // SAFETY: this function's contract.
@@ -103,7 +103,7 @@ impl Worker {
     /// # Safety
     ///
     /// The caller has the ticket, and gives it up.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn take_ticket(&mut self, state: NonNull<GroupState>) {
         if !self.groups.put(state) {
             self.cache_ticket_of_another(state);
