@@ -44,7 +44,7 @@ pub(crate) struct Inherited {
     pub meta: Meta,
     /// The group of the task that this is a part of. The task's ticket keeps it alive.
     pub group: Option<NonNull<GroupState>>,
-    /// The taken job that has pushed this one, and so is not done before it.
+    /// The taken job in whose segment this one was pushed, and which is not done before it.
     pub part_of: Option<NonNull<Job>>,
 }
 
@@ -64,7 +64,7 @@ unsafe fn run_nothing(_: NonNull<Job>, _: Option<Fork<'_>>) {}
 ///
 /// ```text
 /// bit 0   DONE    the job has run; the thief sets this last and does not touch the job afterwards
-/// bit 1   WANTED  the waiting owner has asked for parts; cleared by the thief that publishes some
+/// bit 1   WANTED  the waiting owner has asked for parts; cleared by a worker that publishes some
 /// bits 2..        1 + the number of the worker that sleeps until DONE or a part; 0: none sleeps
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]

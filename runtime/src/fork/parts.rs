@@ -36,9 +36,9 @@ use crate::sync::Backoff;
 use core::ptr::NonNull;
 use smallvec::SmallVec;
 
-/// Taken jobs of one worker that a search looks at.
-const MOST_TAKEN: usize = 4;
-/// Taken jobs that a search looks at in all.
+/// Places of one worker at which a search looks for taken jobs, unless it takes long anyway.
+const MOST_PLACES: usize = 4;
+/// Taken jobs whose thieves a search looks at in all.
 const MOST_STEPS: usize = 64;
 
 /// The way from a job that a worker waits for to one that it may steal.
@@ -69,7 +69,7 @@ struct Search<'s> {
     path: Path<'s>,
     at: Top,
     steps: usize,
-    /// Takes private jobs as well, by a barrier.
+    /// Takes private jobs as well, by a barrier, and looks at all places.
     forces: bool,
 }
 
@@ -99,7 +99,8 @@ impl Worker {
             }
             Sight::Private | Sight::Nothing => {}
         }
-        forks.taken_from(base, MOST_TAKEN).find_map(|taken| {
+        let places = if search.forces { usize::MAX } else { MOST_PLACES };
+        forks.taken_from(base, places).find_map(|taken| {
             search.steps = search.steps.checked_sub(1)?;
             search.path.push(taken);
             let part = self.search(taken.thief(), taken.base(), search);
@@ -135,8 +136,9 @@ impl Worker {
         test: &impl Fn(&WorkerSlot) -> bool,
     ) -> bool {
         let slot = &self.shared().slots[worker];
+        let places = if planted!("part-behind-others-unseen") { MOST_PLACES } else { usize::MAX };
         test(slot)
-            || slot.forks.taken_from(base, MOST_TAKEN).any(|taken| {
+            || slot.forks.taken_from(base, places).any(|taken| {
                 let may_go_on = *steps > 0;
                 *steps -= usize::from(may_go_on);
                 may_go_on && self.any_runs_from(taken.thief(), taken.base(), steps, test)

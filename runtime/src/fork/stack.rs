@@ -307,9 +307,9 @@ impl Forks {
     }
 
     /// Returns the taken jobs that a job which the caller pushes now is a part of: those that this
-    /// worker runs, and those that these are parts of. None of them is done before the caller
-    /// returns to its own.
-    pub fn wholes(&self) -> impl Iterator<Item = NonNull<Job>> {
+    /// worker runs and, if `all`, those that these are parts of. None of them is done before the
+    /// caller returns to its own.
+    pub fn wholes(&self, all: bool) -> impl Iterator<Item = NonNull<Job>> {
         let forks = *self;
         (0..self.with(|own| own.segments.len())).rev().flat_map(move |index: usize| {
             let job_at = |index: usize| forks.with(|own| own.segments[index].job);
@@ -317,7 +317,7 @@ impl Forks {
             // SAFETY: the worker runs a part of each, so none of them is done, let alone gone. Each
             // was taken before its part was pushed.
             let part_of = |job: &NonNull<Job>| unsafe { Job::handover(*job) }.inherited.part_of;
-            let part_of = move |job: &_| part_of(job).filter(|_| !planted!("part-wakes-owner-alone"));
+            let part_of = move |job: &_| part_of(job).filter(|_| all && !planted!("part-wakes-owner-alone"));
             // What the job of the segment below is a part of is found from there.
             successors(Some(job_at(index)), part_of).take_while(move |&job| Some(job) != below)
         })

@@ -50,10 +50,12 @@ impl Worker {
             return;
         }
         // SAFETY: the caller is at `top`, by this function's contract.
-        if unsafe { self.forks.publish(top) } {
-            // Pairs with the fence in `Worker::fall_asleep`: either this worker sees that the
-            // other one sleeps, or the other one sees the job before it does.
-            fence(SeqCst);
+        let is_published = unsafe { self.forks.publish(top) };
+        // Pairs with the barriers in `Worker::fall_asleep` and `Worker::sleep_until_changed`: either
+        // this worker sees that the other one sleeps, or the other one sees what this one has pushed
+        // and taken.
+        fence(SeqCst);
+        if is_published {
             self.shared().wake_for_work(self.index());
             self.wanted().for_each(|handover| self.wake_waiting(handover.clear_request()));
         } else if self.shared().is_any_searching()
@@ -84,10 +86,12 @@ impl Worker {
     }
 
     /// Returns the handovers of jobs that a job which this worker pushes is a part of, and whose
-    /// owners wait and have asked for parts.
+    /// owners wait and have asked for parts. As long as no owner sleeps these are only the jobs that
+    /// this worker runs: the others can be very many, and an owner that is awake looks by itself.
     fn wanted(&self) -> impl Iterator<Item = &Handover> {
+        let all = self.shared().is_any_asleep_in_join();
         // SAFETY: this worker runs a part of each job, so none of them is done.
-        let handovers = self.forks.wholes().map(|job| unsafe { Job::handover(job) });
+        let handovers = self.forks.wholes(all).map(|job| unsafe { Job::handover(job) });
         handovers.filter(|handover| handover.state().is_wanted())
     }
 

@@ -13,7 +13,7 @@
 use super::handover::JobState;
 use super::{Fork, Handover, Top};
 use crate::scheduler::Worker;
-use crate::sync::{Backoff, SeqCst, fence};
+use crate::sync::{Backoff, Relaxed, Release, SeqCst, fence};
 use crate::task::{catch, discard};
 use alloc::sync::Arc;
 
@@ -122,9 +122,6 @@ impl Worker {
                 }
                 if !seen.is_wanted() {
                     handover.request_part();
-                    // Pairs with the fence of a thief that has published jobs: either it sees that
-                    // parts are wanted, or this worker finds that thief, and asks it.
-                    fence(SeqCst);
                     self.request_parts(handover);
                 }
             }
@@ -149,16 +146,24 @@ impl Worker {
     /// happened since `seen`, or there is a part already. May return early.
     #[cold]
     fn sleep_until_changed(&self, handover: &Handover, seen: JobState) {
-        // All that run parts were asked for some. Pairs with the light fence of a join, or with the
-        // fence after it has published a job: either the joining worker sees that parts are wanted,
-        // or this worker sees its job.
-        _ = self.shared().barrier();
-        if seen.is_wanted() && self.sees_part(handover) {
-            return;
+        let sleepers = &self.shared().asleep_in_join.0;
+        // Release pairs with the Acquire of `is_any_asleep_in_join`: what is wanted is seen, too.
+        sleepers.fetch_add(1, Release);
+        if seen.is_wanted() {
+            // Pairs with the fence of a join that serves requests: a worker that has taken a part
+            // either sees this sleeper, or is on a way of this worker, and is asked.
+            fence(SeqCst);
+            self.request_parts(handover);
         }
-        if handover.fall_asleep(seen, self.holder) {
+        // Pairs with the light fence of a join: either that sees the request, or this worker sees
+        // its job.
+        _ = self.shared().barrier();
+        let has_part = seen.is_wanted() && self.sees_part(handover);
+        if !has_part && handover.fall_asleep(seen, self.holder) {
             self.shared().platform.park(self.holder);
             handover.wake_up();
         }
+        // Relaxed: a worker that still counts this one only looks farther.
+        sleepers.fetch_sub(1, Relaxed);
     }
 }

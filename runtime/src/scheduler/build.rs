@@ -110,6 +110,7 @@ impl Builder {
             run_queues: AtomicUsize::new(max),
             awake: Padded(AtomicUsize::new(max)),
             searching: Padded(AtomicUsize::new(0)),
+            asleep_in_join: Padded(AtomicUsize::new(0)),
             has_orphans: AtomicBool::new(false),
             turn: AtomicUsize::new(0),
             free_word: FreeWord::of(&tag),

@@ -39,8 +39,8 @@ use crate::object::{FreeWord, ObjectNames, RuntimeTag};
 use crate::platform::{CpuTopology, Placement, Platform, VirtualTime};
 use crate::pool::{Inbox, Injector, QueuePolicy, Ranked, SpscRing, StealBatch, TaskRing};
 use crate::sync::{
-    AcqRel, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, HandoffCell, Padded, Relaxed, SeqCst, SpinMutex,
-    fence,
+    AcqRel, Acquire, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, HandoffCell, Padded, Relaxed, SeqCst,
+    SpinMutex, fence,
 };
 use crate::task::{Failure, Task};
 use alloc::boxed::Box;
@@ -159,6 +159,8 @@ pub struct RuntimeState {
     pub(crate) awake: Padded<AtomicUsize>,
     /// Workers that search for work, asleep or not.
     pub(crate) searching: Padded<AtomicUsize>,
+    /// Workers that sleep in a join, or are about to.
+    pub(crate) asleep_in_join: Padded<AtomicUsize>,
     /// `orphans` may have some.
     pub(crate) has_orphans: AtomicBool,
     /// The next worker in turn; only roughly counted.
@@ -256,6 +258,12 @@ impl RuntimeState {
     /// Returns true if a worker searches.
     pub(crate) fn is_any_searching(&self) -> bool {
         self.searching.0.load(Relaxed) != 0
+    }
+
+    /// Returns true if a worker sleeps in a join. The caller has passed a fence since it made work.
+    pub(crate) fn is_any_asleep_in_join(&self) -> bool {
+        // Acquire pairs with the Release of the sleeper: see `Worker::sleep_until_changed`.
+        self.asleep_in_join.0.load(Acquire) != 0
     }
 
     /// Wakes a worker for work that any may take, unless a worker is idle or none sleeps. The

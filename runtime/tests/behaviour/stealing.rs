@@ -198,7 +198,7 @@ fn a_worker_that_sleeps_in_a_join_is_woken_for_a_part() {
     });
 }
 
-/// Threads that count how often each worker has parked.
+/// Threads that count how often each worker has parked and gone on: it sleeps if that is odd.
 struct CountingParks {
     threads: Threads,
     has_barrier: bool,
@@ -211,6 +211,7 @@ impl Platform for CountingParks {
     fn park(&self, worker: usize) {
         self.parks[worker].fetch_add(1, SeqCst);
         self.threads.park(worker);
+        self.parks[worker].fetch_add(1, SeqCst);
     }
 
     fn barrier(&self) -> bool {
@@ -218,39 +219,78 @@ impl Platform for CountingParks {
     }
 }
 
-/// A worker waits for a half, whose thief runs something long; a third worker has taken a part of
-/// it. Once the first worker sleeps, that one divides the part: only the sleeper can take the rest.
-/// `begin` is what it does first.
-fn divide_beside_a_sleeper(begin: impl Fn(&mut Fork<'_>) + Sync) {
+/// Calls `round` in tasks of three workers, with the counts of their parks.
+fn beside_a_sleeper(round: impl Fn(Fork<'_>, &[AtomicUsize; 3]) + Sync) {
     let _watched = watchdog();
     for has_barrier in [true, false] {
         let parks = Arc::<[AtomicUsize; 3]>::default();
         let platform = CountingParks { threads: Threads::new(3), has_barrier, parks: parks.clone() };
         let rt = Setting::Threads { workers: 3 }.builder().platform(platform).build().unwrap();
         for _ in 0..20 {
-            let (taken, divided, helped) = (Flag::default(), Flag::default(), Flag::default());
-            rt.run(|mut cx| {
-                let owner = cx.worker();
-                let part = |mut cx: Fork<'_>| {
-                    begin(&mut cx);
-                    let parks_before = parks[owner].load(SeqCst);
-                    divided.set();
-                    eventually("the owner sleeps", || parks[owner].load(SeqCst) > parks_before);
-                    let rest = |cx: Fork<'_>| {
-                        assert_eq!(cx.worker(), owner);
-                        helped.set();
-                    };
-                    cx.join(|_| helped.wait(), rest);
-                };
-                let half = |mut cx: Fork<'_>| {
-                    taken.set();
-                    cx.join(|_| helped.wait(), part);
-                };
-                cx.join(|_| (taken.wait(), divided.wait()), half);
-            })
-            .unwrap();
+            rt.run(|cx| round(cx, &parks)).unwrap();
         }
     }
+}
+
+/// Waits until the worker with this count sleeps.
+fn wait_for_sleep(parks: &AtomicUsize) {
+    eventually("the owner sleeps", || !parks.load(SeqCst).is_multiple_of(2));
+}
+
+/// A worker waits for a half, whose thief runs something long; a third worker has taken a part of
+/// it. Once the first worker sleeps, that one divides the part: only the sleeper can take the rest.
+/// `begin` is what it does first.
+fn divide_beside_a_sleeper(begin: impl Fn(&mut Fork<'_>) + Sync) {
+    beside_a_sleeper(|mut cx, parks| {
+        let (taken, divided, helped) = (Flag::default(), Flag::default(), Flag::default());
+        let owner = cx.worker();
+        let part = |mut cx: Fork<'_>| {
+            begin(&mut cx);
+            divided.set();
+            wait_for_sleep(&parks[owner]);
+            cx.join(|_| helped.wait(), |cx| help(&cx, owner, &helped));
+        };
+        let half = |mut cx: Fork<'_>| {
+            taken.set();
+            cx.join(|_| helped.wait(), part);
+        };
+        cx.join(|_| (taken.wait(), divided.wait()), half);
+    });
+}
+
+/// What only the owner can run.
+fn help(cx: &Fork<'_>, owner: usize, helped: &Flag) {
+    assert_eq!(cx.worker(), owner);
+    helped.set();
+}
+
+/// The thief's youngest jobs were taken and are done, but their places are still in use: the part
+/// that still runs is behind them.
+#[test]
+fn a_worker_that_sleeps_in_a_join_is_woken_for_a_part_behind_many_that_are_done() {
+    const DONE: usize = 100;
+    beside_a_sleeper(|mut cx, parks| {
+        let (begun, helped) = (Flag::default(), Flag::default());
+        let (owner, done) = (cx.worker(), AtomicUsize::new(0));
+        let part = |mut cx: Fork<'_>| {
+            begun.set();
+            eventually("the other parts are done", || done.load(SeqCst) == DONE);
+            wait_for_sleep(&parks[owner]);
+            // The first join of a stolen job publishes its second half by itself.
+            cx.join(|_| (), |_| ());
+            wait_for_sleep(&parks[owner]);
+            cx.join(|_| helped.wait(), |cx| help(&cx, owner, &helped));
+        };
+        let half = |mut cx: Fork<'_>| {
+            cx.scope(|scope| {
+                scope.spawn(part);
+                begun.wait();
+                (0..DONE).for_each(|_| scope.spawn(|_| _ = done.fetch_add(1, SeqCst)));
+                helped.wait();
+            });
+        };
+        cx.join(|_| begun.wait(), half);
+    });
 }
 
 #[test]

@@ -82,8 +82,9 @@ pub(crate) struct Taken<'s> {
 }
 
 impl ForkStack {
-    /// Returns up to `most` of the youngest jobs from the address `base` on that are taken and not
-    /// done.
+    /// Returns the jobs from the address `base` on that are taken and not done, the youngest first.
+    /// Looks at no more than `most` places: jobs that are done keep theirs until their owner is
+    /// back there.
     pub fn taken_from(&self, base: usize, most: usize) -> impl Iterator<Item = Taken<'_>> {
         let thieves = &self.head().thieves;
         // Acquire pairs with the Release in `settle`: this thread sees that the job is done.
