@@ -59,7 +59,7 @@ impl Worker {
             self.shared().wake_for_work(self.index());
             self.wanted().for_each(|handover| self.wake_waiting(handover.clear_request()));
         } else if self.shared().is_any_searching()
-            || !planted!("request-for-part-dropped") && self.wanted().next().is_some()
+            || !planted!("request-for-part-dropped") && self.shared().is_any_asleep_in_join()
         {
             // There is nothing to publish yet, and the worker that has asked may sleep.
             self.slot().forks.ask_once();

@@ -147,7 +147,11 @@ fn left(depth: usize, ran: &Count, mut cx: Fork<'_>) {
 }
 
 /// Fewer than a fork stack has slots, and many more than it has at first.
-const DEPTH: usize = 8_000;
+const DEPTH: usize = if cfg!(sanitizer = "thread") {
+    4_000 // its own stack has room for 65,536 calls
+} else {
+    8_000
+};
 
 #[test]
 fn all_halves_of_deeply_nested_joins_are_stolen() {
@@ -262,6 +266,27 @@ fn divide_beside_a_sleeper(begin: impl Fn(&mut Fork<'_>) + Sync) {
 fn help(cx: &Fork<'_>, owner: usize, helped: &Flag) {
     assert_eq!(cx.worker(), owner);
     helped.set();
+}
+
+/// The worker that divides the part has nothing to give when it sees the request: the job that it
+/// has pushed was taken before.
+#[test]
+fn a_request_for_a_part_is_kept_until_there_is_one() {
+    beside_a_sleeper(|mut cx, parks| {
+        let (begun, taken, helped) = (Flag::default(), Flag::default(), Flag::default());
+        let owner = cx.worker();
+        let part = |mut cx: Fork<'_>| {
+            begun.set();
+            cx.scope(|scope| {
+                scope.spawn(|_| taken.set());
+                taken.wait();
+                wait_for_sleep(&parks[owner]);
+            });
+            cx.join(|_| helped.wait(), |cx| help(&cx, owner, &helped));
+        };
+        let half = |mut cx: Fork<'_>| cx.join(|_| helped.wait(), part);
+        cx.join(|_| begun.wait(), half);
+    });
 }
 
 /// The thief's youngest jobs were taken and are done, but their places are still in use: the part

@@ -8,7 +8,7 @@
 //! | `error` | [`CommandError`]: Redis' error texts |
 //! | `spec` | [`Command`]: an entry in the table |
 //! | `key_positions` | [`KeyPositions`]: which of its arguments are keys |
-//! | `family` | [`Family`]: what the entries of a family have in common |
+//! | `family` | what the entries of a family have in common |
 //! | `expiry` | times of expiry among the arguments |
 //! | `resolve`, `execute` | finds the command of a request; runs it |
 //! | `lookups` | which commands look keys up to read them |
