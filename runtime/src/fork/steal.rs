@@ -51,9 +51,9 @@ impl Worker {
         }
         // SAFETY: the caller is at `top`, by this function's contract.
         let is_published = unsafe { self.forks.publish(top) };
-        // Pairs with the barriers in `Worker::fall_asleep` and `Worker::sleep_until_changed`: either
-        // this worker sees that the other one sleeps, or the other one sees what this one has pushed
-        // and taken.
+        // Pairs with the barriers in `Worker::fall_asleep` and `Worker::sleep_until_changed`:
+        // either this worker sees that the other one sleeps, or the other one sees what this one
+        // has pushed and taken.
         fence(SeqCst);
         if is_published {
             self.shared().wake_for_work(self.index());
@@ -86,8 +86,9 @@ impl Worker {
     }
 
     /// Returns the handovers of jobs that a job which this worker pushes is a part of, and whose
-    /// owners wait and have asked for parts. As long as no owner sleeps these are only the jobs that
-    /// this worker runs: the others can be very many, and an owner that is awake looks by itself.
+    /// owners wait and have asked for parts. As long as no owner sleeps these are only the jobs
+    /// that this worker runs: there can be very many others, and an owner that is awake looks by
+    /// itself.
     fn wanted(&self) -> impl Iterator<Item = &Handover> {
         let all = self.shared().is_any_asleep_in_join();
         // SAFETY: this worker runs a part of each job, so none of them is done.
