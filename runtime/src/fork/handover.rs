@@ -176,6 +176,12 @@ impl Handover {
         self.state.fetch_or(WANTED, Relaxed);
     }
 
+    /// For the owner, which does not sleep: takes its request back.
+    pub fn withdraw_request(&self) {
+        // Relaxed, as `request_part`. It continues the release sequence of the thief.
+        self.state.fetch_and(!WANTED, Relaxed);
+    }
+
     /// For a worker that runs the job or a part of it, after it has published a part: clears the
     /// request. Returns the worker that sleeps until then, if any: the caller wakes it.
     #[must_use]

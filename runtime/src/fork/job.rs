@@ -205,6 +205,18 @@ impl Job {
         }
     }
 
+    /// Returns true if a thief is about to take the job, or has just done so.
+    ///
+    /// # Safety
+    ///
+    /// As for [`sight`](Self::sight).
+    pub unsafe fn is_in_transit(job: NonNull<Self>) -> bool {
+        // SAFETY: the slot exists. Relaxed: a hint.
+        let (run, state) =
+            unsafe { (Self::run_word(job).load(Relaxed), Self::state_word(job).load(Relaxed)) };
+        !run.is_null() && matches!(state, STEALING | TAKEN)
+    }
+
     /// Publishes the slot. Returns true if it was private. A thief has to pass a barrier before it
     /// takes the job.
     ///

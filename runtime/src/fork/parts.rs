@@ -109,39 +109,41 @@ impl Worker {
         })
     }
 
-    /// Sends a steal request to the thief of a job, and to workers that have taken parts of it.
-    pub(super) fn request_parts(&self, whole: &Handover) {
-        self.any_runs(whole, |slot| {
+    /// Sends a steal request to the thief of a job, and to workers that have taken parts of it: to
+    /// `all`, or to those that are quickly found.
+    pub(super) fn request_parts(&self, whole: &Handover, all: bool) {
+        let all = all && !planted!("part-behind-others-unseen");
+        self.any_runs(whole, if all { usize::MAX } else { MOST_PLACES }, |slot| {
             slot.forks.ask();
             planted!("part-of-part-unasked")
         });
     }
 
-    /// Returns true if there is a part of a job that this worker could steal.
+    /// Returns true if there is a part of a job that this worker could steal, or will soon see.
     pub(super) fn sees_part(&self, whole: &Handover) -> bool {
-        self.any_runs(whole, |slot| self.can_steal_from(slot))
+        self.any_runs(whole, usize::MAX, |slot| self.can_steal_from(slot) || slot.forks.is_theft_in_transit())
     }
 
     /// Returns true if `test` does so for a worker that runs a job or parts of it: the thief first.
-    fn any_runs(&self, whole: &Handover, test: impl Fn(&WorkerSlot) -> bool) -> bool {
-        self.any_runs_from(whole.thief(), whole.base(), &mut { MOST_STEPS }, &test)
+    /// Looks at this many places of each.
+    fn any_runs(&self, whole: &Handover, places: usize, test: impl Fn(&WorkerSlot) -> bool) -> bool {
+        self.any_runs_from((whole.thief(), whole.base()), places, &mut { MOST_STEPS }, &test)
     }
 
     /// The same, for a worker and those that have taken its jobs from the address `base` on.
     fn any_runs_from(
         &self,
-        worker: usize,
-        base: usize,
+        (worker, base): (usize, usize),
+        places: usize,
         steps: &mut usize,
         test: &impl Fn(&WorkerSlot) -> bool,
     ) -> bool {
         let slot = &self.shared().slots[worker];
-        let places = if planted!("part-behind-others-unseen") { MOST_PLACES } else { usize::MAX };
         test(slot)
             || slot.forks.taken_from(base, places).any(|taken| {
                 let may_go_on = *steps > 0;
                 *steps -= usize::from(may_go_on);
-                may_go_on && self.any_runs_from(taken.thief(), taken.base(), steps, test)
+                may_go_on && self.any_runs_from((taken.thief(), taken.base()), places, steps, test)
             })
     }
 }

@@ -117,12 +117,14 @@ impl Worker {
                 if let Some(part) = self.steal_part(handover, top, &backoff) {
                     // SAFETY: this worker took the part, and is at `top`.
                     self.observe_job(false, |cx| unsafe { cx.run_taken(part, top) });
+                    // The next ones are asked for anew: the last request may be used up.
+                    handover.withdraw_request();
                     backoff = Backoff::new();
                     continue;
                 }
                 if !seen.is_wanted() {
                     handover.request_part();
-                    self.request_parts(handover);
+                    self.request_parts(handover, false);
                 }
             }
             // SAFETY: the caller is at `top`.
@@ -146,24 +148,31 @@ impl Worker {
     /// happened since `seen`, or there is a part already. May return early.
     #[cold]
     fn sleep_until_changed(&self, handover: &Handover, seen: JobState) {
+        if !seen.is_wanted() {
+            return self.park_in_join(handover, seen);
+        }
         let sleepers = &self.shared().asleep_in_join.0;
         // Release pairs with the Acquire of `is_any_asleep_in_join`: what is wanted is seen, too.
         sleepers.fetch_add(1, Release);
-        if seen.is_wanted() {
-            // Pairs with the fence of a join that serves requests: a worker that has taken a part
-            // either sees this sleeper, or is on a way of this worker, and is asked.
-            fence(SeqCst);
-            self.request_parts(handover);
-        }
+        // Pairs with the fence of a join that serves requests: a worker that has taken a part
+        // either sees this sleeper, or is on a way of this worker, and is asked.
+        fence(SeqCst);
+        self.request_parts(handover, true);
         // Pairs with the light fence of a join: either that sees the request, or this worker sees
         // its job.
         _ = self.shared().barrier();
-        let has_part = seen.is_wanted() && self.sees_part(handover);
-        if !has_part && handover.fall_asleep(seen, self.holder) {
-            self.shared().platform.park(self.holder);
-            handover.wake_up();
+        if !self.sees_part(handover) {
+            self.park_in_join(handover, seen);
         }
         // Relaxed: a worker that still counts this one only looks farther.
         sleepers.fetch_sub(1, Relaxed);
+    }
+
+    /// Sleeps until the state of a job is another one than was `seen`. May return early.
+    fn park_in_join(&self, handover: &Handover, seen: JobState) {
+        if handover.fall_asleep(seen, self.holder) {
+            self.shared().platform.park(self.holder);
+            handover.wake_up();
+        }
     }
 }

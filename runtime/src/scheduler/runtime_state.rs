@@ -159,7 +159,7 @@ pub struct RuntimeState {
     pub(crate) awake: Padded<AtomicUsize>,
     /// Workers that search for work, asleep or not.
     pub(crate) searching: Padded<AtomicUsize>,
-    /// Workers that sleep in a join, or are about to.
+    /// Workers that sleep in a join until there are parts for them, or are about to.
     pub(crate) asleep_in_join: Padded<AtomicUsize>,
     /// `orphans` may have some.
     pub(crate) has_orphans: AtomicBool,
@@ -260,7 +260,8 @@ impl RuntimeState {
         self.searching.0.load(Relaxed) != 0
     }
 
-    /// Returns true if a worker sleeps in a join. The caller has passed a fence since it made work.
+    /// Returns true if a worker sleeps in a join until there are parts for it. The caller has
+    /// passed a fence since it made work.
     pub(crate) fn is_any_asleep_in_join(&self) -> bool {
         // Acquire pairs with the Release of the sleeper: see `Worker::sleep_until_changed`.
         self.asleep_in_join.0.load(Acquire) != 0

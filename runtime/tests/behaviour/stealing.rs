@@ -264,8 +264,9 @@ fn divide_beside_a_sleeper(begin: impl Fn(&mut Fork<'_>) + Sync) {
 
 /// What only the owner can run.
 fn help(cx: &Fork<'_>, owner: usize, helped: &Flag) {
-    assert_eq!(cx.worker(), owner);
+    let worker = cx.worker();
     helped.set();
+    assert_eq!(worker, owner);
 }
 
 /// The worker that divides the part has nothing to give when it sees the request: the job that it
@@ -302,7 +303,9 @@ fn a_worker_that_sleeps_in_a_join_is_woken_for_a_part_behind_many_that_are_done(
             eventually("the other parts are done", || done.load(SeqCst) == DONE);
             wait_for_sleep(&parks[owner]);
             // The first join of a stolen job publishes its second half by itself.
+            let before = parks[owner].load(SeqCst);
             cx.join(|_| (), |_| ());
+            eventually("the owner is woken", || parks[owner].load(SeqCst) > before);
             wait_for_sleep(&parks[owner]);
             cx.join(|_| helped.wait(), |cx| help(&cx, owner, &helped));
         };

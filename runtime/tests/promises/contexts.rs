@@ -1,15 +1,15 @@
 //! The context belongs to the worker: a body borrows it while it runs, and user code cannot create
 //! one.
 //!
-//! refused kept: error[E0277]: `NonNull<fork::stack::StackMemory>` cannot be sent between threads
-//!     safely
-//! refused returned: error[E0277]: `NonNull<fork::stack::StackMemory>` cannot be sent between
-//!     threads safely
-//! refused thread: error[E0277]: `NonNull<fork::stack::StackMemory>` cannot be sent between threads
-//!     safely
+//! refused kept: error[E0277]: `NonNull<fork::stack::memory::StackMemory>` cannot be sent
+//!     between threads safely
+//! refused returned: error[E0277]: `NonNull<fork::stack::memory::StackMemory>` cannot be sent
+//!     between threads safely
+//! refused thread: error[E0277]: `NonNull<fork::stack::memory::StackMemory>` cannot be sent
+//!     between threads safely
 //! refused local: error[E0521]: borrowed data escapes outside of closure
-//! refused builder: error[E0277]: `NonNull<fork::stack::StackMemory>` cannot be sent between
-//!     threads safely
+//! refused builder: error[E0277]: `NonNull<fork::stack::memory::StackMemory>` cannot be sent
+//!     between threads safely
 //! refused made: error[E0624]: associated function `of` is private
 //! refused built: error[E0451]: field `worker` of struct `xtasking::Context` is private
 //! refused copied: error[E0599]: no method named `clone` found for mutable reference `&mut

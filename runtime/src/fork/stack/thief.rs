@@ -26,6 +26,13 @@ impl ForkStack {
         self.oldest().map_or(Sight::Nothing, |oldest| unsafe { Job::sight(oldest.slot()) })
     }
 
+    /// Returns true if a thief is about to take the oldest job: what is behind it is not seen until
+    /// it has done so.
+    pub fn is_theft_in_transit(&self) -> bool {
+        // SAFETY: as above.
+        self.oldest().is_some_and(|oldest| unsafe { Job::is_in_transit(oldest.slot()) })
+    }
+
     /// Returns what identifies the oldest job.
     pub fn oldest_address(&self) -> usize {
         self.head().thieves.oldest.load(Relaxed)
