@@ -27,7 +27,7 @@
 
 use super::job::{RunFn, Sight};
 use super::{Fork, Handover, Job, Thief, Top};
-use crate::scheduler::{Worker, WorkerSlot};
+use crate::scheduler::{OfferKinds, Worker, WorkerSlot};
 use crate::sync::{SeqCst, fence, under_model};
 use core::ptr::NonNull;
 
@@ -56,7 +56,7 @@ impl Worker {
         // has pushed and taken.
         fence(SeqCst);
         if is_published {
-            self.shared().wake_for_work(self.index());
+            self.shared().wake_for_offer(self.index(), OfferKinds::JOBS);
             self.wanted().for_each(|handover| self.wake_waiting(handover.clear_request()));
         } else if self.shared().is_any_searching()
             || !planted!("request-for-part-dropped") && self.shared().is_any_asleep_in_join()
@@ -159,9 +159,10 @@ impl Worker {
     pub(crate) fn run_stolen_job(&mut self) -> bool {
         let bottom = self.forks.bottom();
         let Some((job, victim)) = self.steal_job(bottom) else { return false };
+        // First: this worker still counts as idle, and so wakes one other worker in `begin_work`.
+        self.note_theft(victim);
         self.begin_work();
         self.wake_for_injected();
-        self.note_theft(victim);
         // SAFETY: this worker took the job, and is in no join.
         self.observe_job(true, |cx| unsafe { cx.run_taken(job, bottom) });
         // Where there was work there may be more.
@@ -172,13 +173,13 @@ impl Worker {
     /// Counts a stolen job, and sends other workers to its victim.
     pub(super) fn note_theft(&self, victim: usize) {
         self.counters().steals.add(1);
-        if self.shared().is_any_searching() {
+        if self.is_another_searching() {
             // Others may need work, too: of the victim, now and at its next join.
             let forks = &self.shared().slots[victim].forks;
             if forks.sight() != Sight::Nothing {
                 // Pairs with the fence in `Worker::fall_asleep`.
                 fence(SeqCst);
-                self.shared().wake_for_work(self.index());
+                self.shared().wake_for_offer(self.index(), OfferKinds::JOBS);
             }
             forks.ask_once();
         }
@@ -221,9 +222,10 @@ impl Worker {
         self.others().for_each(|(_, slot)| slot.forks.ask());
     }
 
-    /// Returns true if another worker has a job that can be stolen.
+    /// Returns true if another worker has a job that can be stolen, or may have one behind a job
+    /// that a thief is taking.
     pub(crate) fn sees_job(&self) -> bool {
-        self.others().any(|(_, other)| self.can_steal_from(other))
+        self.others().any(|(_, other)| self.can_steal_from(other) || other.forks.is_theft_in_transit())
     }
 
     pub(super) fn can_steal_from(&self, victim: &WorkerSlot) -> bool {

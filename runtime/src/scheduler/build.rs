@@ -1,5 +1,6 @@
 //! How a runtime is built from its options.
 
+use super::offers::Offers;
 use super::runtime_state::{WorkerSlot, phase};
 use super::worker_set::WorkerSet;
 use super::{BuildError, Builder, Runtime, RuntimeState, Worker};
@@ -111,6 +112,7 @@ impl Builder {
             awake: Padded(AtomicUsize::new(max)),
             searching: Padded(AtomicUsize::new(0)),
             asleep_in_join: Padded(AtomicUsize::new(0)),
+            offers: Offers::default(),
             has_orphans: AtomicBool::new(false),
             turn: AtomicUsize::new(0),
             free_word: FreeWord::of(&tag),

@@ -5,7 +5,6 @@ use super::run_queue::{AGEING_INTERVAL, DISTURBED, UNBOUND};
 use super::runtime_state::phase;
 use super::search::STEAL_INTERVAL;
 use super::trace::checks;
-use super::unbound::UnboundQueue;
 use super::{RuntimeState, Worker};
 use crate::sync::{Relaxed, SeqCst, fence};
 use crate::task::{Payload, Task, catch, discard};
@@ -226,12 +225,12 @@ impl Worker {
         self.search.reset_probes();
         self.set_idle(false);
         self.set_searching(false);
-        if let UnboundQueue::Ranked { .. } | UnboundQueue::Stealing(_) = self.unbound.queue {
-            // Pairs with the fence in `RuntimeState::push_ranked` or `wake_for_tasks`: if the
-            // pushing thread still sees this worker idle, this worker sees its task after it has
-            // taken another one. (Where both are in the same heap, the heap's lock alone would do.)
-            fence(SeqCst);
-        }
+        // Pairs with the fences of threads that offer work and see whether a worker is idle: in
+        // `Offers::note`, `RuntimeState::push_ranked` and `wake_for_tasks`. If such a thread still
+        // sees this worker idle, this worker sees its note below, or its task after it has taken
+        // another one. (Where both are in the same heap, the heap's lock alone would do.)
+        fence(SeqCst);
+        self.pass_on_offers();
     }
 
     /// Gives back the tickets of members that have finished.

@@ -21,6 +21,7 @@ use crate::sync::{Relaxed, SeqCst, fence, probes, under_model, yield_now};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::slice;
 
 /// A worker, for its platform to drive: a thread calls [`run`](Self::run), a simulation
 /// [`step`](Self::step).
@@ -200,8 +201,11 @@ impl Driver {
             worker.set_idle(false);
         }
         // Pairs with the fences of threads that wake a worker unless one is idle: either this
-        // worker sees their task, or they see that it is not idle.
+        // worker sees their task or offer, or they see that it is not idle.
         fence(SeqCst);
+        if let Some(worker) = &self.held {
+            worker.pass_on_offers();
+        }
         if !self.shared.has_shared_tasks() {
             yield_now();
         }
@@ -329,7 +333,11 @@ impl Driver {
             let gives_way = relay.has_waiting();
             let keeps =
                 |held: &Worker| self.owned.contains(&held.index) && !gives_way && !held.slot().is_claimed();
-            if let Some(held) = self.held.take_if(|held| !keeps(held)) {
+            if let Some(mut held) = self.held.take_if(|held| !keeps(held)) {
+                held.set_idle(false);
+                if !planted!("release-keeps-wake-up") {
+                    self.pass_on_work(slice::from_ref(&held));
+                }
                 self.release(held);
             }
             if !gives_way {

@@ -15,6 +15,7 @@
 //! | `placement` | which worker a spawned task goes to |
 //! | `worker`, `context` | a worker, and the tasks' view of it |
 //! | `burst` | how a worker runs tasks, and what it does without any |
+//! | `offers` | which worker is woken for work that any may take |
 //! | `unbound`, `inline` | unbound tasks, and those of them that run inside another task |
 //! | `steal`, `injected`, `round_robin`, `ranked` | how unbound tasks reach workers, by policy |
 //! | `trace`, `observing`, `demand_recorder`, `busy_clock` | what a worker counts and records |
@@ -43,6 +44,7 @@ mod inline;
 mod inspect;
 mod inspector;
 mod observing;
+mod offers;
 mod open_guard;
 mod placement;
 mod ranked;
@@ -73,6 +75,7 @@ pub use context::Context;
 pub use driver::{Driver, Progress};
 pub use handle::{RuntimeHandle, WeakRuntimeHandle};
 pub use inspector::{Inspector, Recording};
+pub(crate) use offers::OfferKinds;
 pub(crate) use open_guard::OpenGuard;
 pub use runtime::Runtime;
 pub(crate) use runtime_state::{RuntimeState, WorkerSlot, phase};

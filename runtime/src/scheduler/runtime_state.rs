@@ -27,6 +27,7 @@
 //! So the waiting thread stores its waker before it checks, and each worker checks once more, after
 //! a fence, when it falls asleep. Model: `model/sleep.rs`.
 
+use super::offers::Offers;
 use super::{Worker, worker_set::WorkerSet};
 use crate::claims::GranuleTables;
 use crate::events::Outside;
@@ -161,6 +162,7 @@ pub struct RuntimeState {
     pub(crate) searching: Padded<AtomicUsize>,
     /// Workers that sleep in a join until there are parts for them, or are about to.
     pub(crate) asleep_in_join: Padded<AtomicUsize>,
+    pub(crate) offers: Offers,
     /// `orphans` may have some.
     pub(crate) has_orphans: AtomicBool,
     /// The next worker in turn; only roughly counted.
@@ -265,34 +267,6 @@ impl RuntimeState {
     pub(crate) fn is_any_asleep_in_join(&self) -> bool {
         // Acquire pairs with the Release of the sleeper: see `Worker::sleep_until_changed`.
         self.asleep_in_join.0.load(Acquire) != 0
-    }
-
-    /// Wakes a worker for work that any may take, unless a worker is idle or none sleeps. The
-    /// choice begins behind `worker`, which most often offers the work, and comes last.
-    #[cold]
-    pub(crate) fn wake_for_work(&self, worker: usize) {
-        if self.awake.0.load(Relaxed) == self.slots.len()
-            || self.slots.iter().any(|slot| slot.idle.load(Relaxed))
-        {
-            return;
-        }
-        let mut others = (1..=self.slots.len()).map(|distance| (worker + distance) % self.slots.len());
-        let asleep = self.find_asleep_here().or_else(|| others.find(|&other| self.is_asleep(other)));
-        if let Some(asleep) = asleep {
-            self.wake(asleep);
-        }
-    }
-
-    fn is_asleep(&self, queue: usize) -> bool {
-        let slot = &self.slots[queue];
-        slot.asleep.0.load(Relaxed) && slot.parked.is_empty()
-    }
-
-    /// Returns the run queue of a sleeping worker on the caller's CPU: it is up as soon as the
-    /// caller waits, where another CPU may have to be woken first.
-    fn find_asleep_here(&self) -> Option<usize> {
-        let here = self.platform.current_cpu()?;
-        self.cpus.iter().position(|&cpu| cpu == here).filter(|&queue| self.is_asleep(queue))
     }
 
     pub(crate) fn wake_all(&self) {

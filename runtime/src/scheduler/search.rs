@@ -36,6 +36,11 @@ impl Search {
         self.probes = self.probes.wrapping_add(1);
     }
 
+    /// Counts a probe if none has been counted since the last one that found a task.
+    pub fn count_first_probe(&mut self) {
+        self.probes = self.probes.max(1);
+    }
+
     pub fn reset_probes(&mut self) {
         self.probes = 0;
     }
@@ -59,6 +64,10 @@ impl Search {
     pub fn set_idle(&mut self, is_idle: bool, slot: &WorkerSlot) {
         self.is_idle = is_idle;
         slot.idle.store(is_idle, Relaxed);
+    }
+
+    pub fn is_searching(&self) -> bool {
+        self.is_searching
     }
 
     /// Counts the worker as searching, or no longer.

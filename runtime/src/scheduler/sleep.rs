@@ -103,17 +103,8 @@ impl Driver {
     pub(super) fn stand_aside(&mut self) {
         let mut held = self.take_owned();
         held.iter_mut().for_each(|worker| worker.stand_aside());
-        // Pairs with the fences of threads that publish work and wake a worker unless one is idle,
-        // and with that in `wake_for_tasks`: either this thread sees the work below, or that thread
-        // sees that this worker is neither idle nor asleep, and wakes another one.
-        fence(SeqCst);
         if !planted!("wait-over-keeps-wake-up") {
-            let worker = self.worker();
-            if self.shared.has_shared_tasks() || self.shared.find_neglected(worker).is_some() {
-                self.shared.wake_for_tasks(worker);
-            } else if held.iter().any(|worker| worker.sees_job() || worker.sees_tasks_to_steal()) {
-                self.shared.wake_for_work(worker);
-            }
+            self.pass_on_work(&held);
         }
         if self.shared.has_orphans.load(SeqCst) {
             self.shared.wake_for_garbage(self.worker());
@@ -192,6 +183,7 @@ impl Worker {
         if !planted!("sleep-without-request") {
             self.request_from_all();
         }
+        let noted = self.take_offers();
         // Pairs with the fences of threads that publish work elsewhere: `Worker::serve_requests`,
         // `Unbound::share`, `RoundRobin::check_sleepers` and `RuntimeState::push_ranked`; and with
         // the light fence of `Top::leaves_fast_path`.
@@ -211,7 +203,10 @@ impl Worker {
         let has_left = self.has_tasks() && !planted!("sleep-with-tasks-left");
         let found_something =
             has_orphans || has_inbox || has_left || is_offered || self.shared.phase() == phase::STOPPED;
-        if !found_something {
+        if found_something {
+            // It may go on with something else.
+            self.note_offers(noted);
+        } else {
             self.counters().sleeps.add(1);
             self.trace.asleep();
         }
@@ -244,11 +239,6 @@ impl Worker {
         }
     }
 
-    /// Returns true if there are unbound tasks that a worker could steal, of this one or another.
-    fn sees_tasks_to_steal(&self) -> bool {
-        !self.slot().steal_batch.is_empty() || self.sees_unbound_tasks()
-    }
-
     /// Returns true if no thread has woken this run queue since it fell asleep.
     fn is_asleep(&self) -> bool {
         self.slot().asleep.0.load(SeqCst)
@@ -258,5 +248,8 @@ impl Worker {
         self.trace.awake();
         self.slot().asleep.0.store(false, SeqCst);
         self.shared.awake.0.fetch_add(1, SeqCst);
+        // With several run queues, of which one was held: if the first task lies in another one,
+        // the worker stops being idle all the same.
+        self.search.count_first_probe();
     }
 }

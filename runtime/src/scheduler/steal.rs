@@ -9,7 +9,7 @@
 use super::run_queue::UNBOUND;
 use super::runtime_state::WorkerSlot;
 use super::unbound::{Unbound, UnboundQueue};
-use super::{RuntimeState, Worker};
+use super::{OfferKinds, RuntimeState, Worker};
 use crate::pool::QueuePolicy;
 use crate::sync::{SeqCst, fence, under_model};
 
@@ -28,7 +28,7 @@ impl Unbound {
             // Pairs with the fence in `Worker::fall_asleep`: either this worker sees that the other
             // one sleeps, or the other one sees the batch before it does.
             fence(SeqCst);
-            shared.wake_for_work(worker);
+            shared.wake_for_offer(worker, OfferKinds::TASKS);
         }
     }
 

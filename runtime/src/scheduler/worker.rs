@@ -13,7 +13,7 @@ use crate::memory::Reclaim;
 use crate::monitor::WorkerCounters;
 use crate::object::{Fetch, FreeWord, Header, Reference};
 use crate::pool::Inbox;
-use crate::sync::Backoff;
+use crate::sync::{Backoff, Relaxed};
 use crate::task::{Aftermath, Groups, Meta, Task, class_of};
 use alloc::sync::Arc;
 use core::ptr::NonNull;
@@ -136,6 +136,11 @@ impl Worker {
     /// Counts this worker as searching, or no longer.
     pub(super) fn set_searching(&mut self, is_searching: bool) {
         self.search.set_searching(is_searching, &self.shared);
+    }
+
+    /// Returns true if another worker searches, asleep or not.
+    pub(crate) fn is_another_searching(&self) -> bool {
+        self.shared.searching.0.load(Relaxed) > usize::from(self.search.is_searching())
     }
 
     /// Makes the next failed probe go on to other workers at once: where there was work there may

@@ -41,6 +41,7 @@ mod lists;
 mod memory;
 mod mending;
 mod nodes;
+mod offers;
 mod order;
 mod order_of_programs;
 mod over;
