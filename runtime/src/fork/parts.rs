@@ -33,18 +33,17 @@ use super::stack::Taken;
 use super::{Handover, Job, Top};
 use crate::scheduler::{Worker, WorkerSlot};
 use crate::sync::Backoff;
+use core::iter::successors;
 use core::ptr::NonNull;
 use smallvec::SmallVec;
 
 /// Places of one worker at which a search looks for taken jobs, unless it takes long anyway.
 const MOST_PLACES: usize = 4;
-/// Taken jobs whose thieves a search looks at in all.
-const MOST_STEPS: usize = 64;
 
 /// The way from a job that a worker waits for to one that it may steal.
 pub(crate) struct Path<'s> {
     whole: &'s Handover,
-    /// Taken jobs, each a part of the one before, and the first of the whole.
+    /// Taken jobs, each a part of another one of them or of the whole.
     parts: SmallVec<[Taken<'s>; 16]>,
 }
 
@@ -64,49 +63,90 @@ impl<'s> Path<'s> {
     }
 }
 
-/// A search for a part of a job, by a worker at this place of its stack.
-struct Search<'s> {
-    path: Path<'s>,
-    at: Top,
-    steps: usize,
-    /// Takes private jobs as well, by a barrier, and looks at all places.
-    forces: bool,
+/// A worker that runs a job or parts of it.
+struct Runner<'s> {
+    worker: usize,
+    /// From this address on its jobs are parts.
+    base: usize,
+    was_visited: bool,
+    /// The job that it has taken, and the position of the runner that pushed it. `None` for the
+    /// thief of the whole.
+    taken: Option<(usize, Taken<'s>)>,
+}
+
+/// The workers that run a job or parts of it, as far as they are known, the thief first.
+///
+/// Many paths lead to one worker, if it has taken many parts. Of these the one is kept whose job
+/// lies lowest in its stack: it has all that the others lead to.
+struct Runners<'s> {
+    whole: &'s Handover,
+    found: SmallVec<[Runner<'s>; 8]>,
+}
+
+impl<'s> Runners<'s> {
+    fn of(whole: &'s Handover) -> Self {
+        let thief = Runner { worker: whole.thief(), base: whole.base(), was_visited: false, taken: None };
+        let mut found = SmallVec::new();
+        found.push(thief);
+        Self { whole, found }
+    }
+
+    /// Returns the position of a runner to visit, its worker, and where its parts begin.
+    fn next(&mut self) -> Option<(usize, usize, usize)> {
+        let (at, runner) = self.found.iter_mut().enumerate().find(|(_, runner)| !runner.was_visited)?;
+        runner.was_visited = true;
+        Some((at, runner.worker, runner.base))
+    }
+
+    /// Adds the workers that have taken these jobs, which the runner at this position has pushed.
+    fn add(&mut self, from: usize, jobs: impl Iterator<Item = Taken<'s>>) {
+        for job in jobs {
+            let (worker, base) = (job.thief(), job.base());
+            let next = Runner { worker, base, was_visited: false, taken: Some((from, job)) };
+            match self.found.iter_mut().find(|runner| runner.worker == worker) {
+                Some(runner) if runner.base <= base || runner.taken.is_none() => {}
+                Some(runner) => *runner = next,
+                None => self.found.push(next),
+            }
+        }
+    }
+
+    /// Returns the path to the runner at this position. Hints from different moments may lead in a
+    /// circle: such a path ends anywhere, and some job on it is done.
+    fn path(&self, at: usize) -> Path<'s> {
+        let mut path = Path::new(self.whole);
+        let steps = successors(self.found[at].taken, |&(from, _)| self.found[from].taken);
+        steps.take(self.found.len()).for_each(|(_, job)| path.push(job));
+        path
+    }
 }
 
 impl Worker {
     /// Steals a part of a job from its thief or, less often, from workers that have taken parts of
     /// it. A private one only now and then, as that takes long.
     pub(super) fn steal_part(&self, whole: &Handover, at: Top, backoff: &Backoff) -> Option<NonNull<Job>> {
-        let victim = whole.thief();
         let forces = backoff.is_at_milestone();
-        let is_due = match self.shared().slots[victim].forks.sight() {
+        let is_due = match self.shared().slots[whole.thief()].forks.sight() {
             Sight::Public => true,
             Sight::Private => forces,
             Sight::Nothing => forces || backoff.is_eighth(),
         };
-        let mut search = Search { path: Path::new(whole), at, steps: MOST_STEPS, forces };
-        is_due.then(|| self.search(victim, whole.base(), &mut search)).flatten()
-    }
-
-    /// Steals the oldest job of a worker, or a part of one that was taken from it. Of its jobs only
-    /// those from the address `base` on are parts of what this worker waits for.
-    fn search<'s>(&'s self, worker: usize, base: usize, search: &mut Search<'s>) -> Option<NonNull<Job>> {
-        let forks = &self.shared().slots[worker].forks;
-        match forks.sight() {
-            Sight::Public => return forks.steal(self.thief(search.at), || search.path.is_right(), None),
-            Sight::Private if search.forces => {
-                return self.force(worker, search.at, || search.path.is_right());
+        let places = if forces { usize::MAX } else { MOST_PLACES };
+        let mut runners = Runners::of(whole);
+        while is_due && let Some((position, victim, base)) = runners.next() {
+            let forks = &self.shared().slots[victim].forks;
+            let is_part = || runners.path(position).is_right();
+            let part = match forks.sight() {
+                Sight::Public => forks.steal(self.thief(at), is_part, None),
+                Sight::Private if forces => self.force(victim, at, is_part),
+                Sight::Private | Sight::Nothing => None,
+            };
+            if part.is_some() {
+                return part;
             }
-            Sight::Private | Sight::Nothing => {}
+            runners.add(position, forks.taken_from(base, places));
         }
-        let places = if search.forces { usize::MAX } else { MOST_PLACES };
-        forks.taken_from(base, places).find_map(|taken| {
-            search.steps = search.steps.checked_sub(1)?;
-            search.path.push(taken);
-            let part = self.search(taken.thief(), taken.base(), search);
-            search.path.parts.pop();
-            part
-        })
+        None
     }
 
     /// Sends a steal request to the thief of a job, and to workers that have taken parts of it: to
@@ -124,26 +164,17 @@ impl Worker {
         self.any_runs(whole, usize::MAX, |slot| self.can_steal_from(slot) || slot.forks.is_theft_in_transit())
     }
 
-    /// Returns true if `test` does so for a worker that runs a job or parts of it: the thief first.
-    /// Looks at this many places of each.
+    /// Returns true if `test` does so for a worker that runs a job or parts of it. Looks at this
+    /// many places of each.
     fn any_runs(&self, whole: &Handover, places: usize, test: impl Fn(&WorkerSlot) -> bool) -> bool {
-        self.any_runs_from((whole.thief(), whole.base()), places, &mut { MOST_STEPS }, &test)
-    }
-
-    /// The same, for a worker and those that have taken its jobs from the address `base` on.
-    fn any_runs_from(
-        &self,
-        (worker, base): (usize, usize),
-        places: usize,
-        steps: &mut usize,
-        test: &impl Fn(&WorkerSlot) -> bool,
-    ) -> bool {
-        let slot = &self.shared().slots[worker];
-        test(slot)
-            || slot.forks.taken_from(base, places).any(|taken| {
-                let may_go_on = *steps > 0;
-                *steps -= usize::from(may_go_on);
-                may_go_on && self.any_runs_from((taken.thief(), taken.base()), places, steps, test)
-            })
+        let mut runners = Runners::of(whole);
+        while let Some((position, worker, base)) = runners.next() {
+            let slot = &self.shared().slots[worker];
+            if test(slot) {
+                return true;
+            }
+            runners.add(position, slot.forks.taken_from(base, places));
+        }
+        false
     }
 }

@@ -31,7 +31,7 @@ impl Worker {
         self.check_signals();
         if self.search.probes() != 0 && self.has_tasks() {
             self.begin_work();
-            self.wake_for_injected();
+            self.wake_for_shared_tasks();
         }
         let mut ran = 0;
         while self.has_tasks() && ran < max_tasks {

@@ -359,7 +359,8 @@ impl Drop for Driver {
     /// Parks the held run queue, as a worker that could not be started may hold one. If the runtime
     /// has stopped, frees the parked ones: some may have been parked after it had freed them.
     fn drop(&mut self) {
-        if let Some(worker) = self.held.take() {
+        if let Some(mut worker) = self.held.take() {
+            worker.set_idle(false);
             self.shared.park_queue(worker);
         }
         if self.shared.phase() == phase::STOPPED {

@@ -5,11 +5,10 @@
 //! with [ranked tasks](super::ranked), a worker that stops being idle looks once more, and wakes
 //! another one if it leaves tasks behind. Model: `model/injected.rs`.
 
-use super::run_queue::UNBOUND;
+use super::run_queue::{RINGS, UNBOUND};
 use super::unbound::UnboundQueue;
 use super::{RuntimeState, Worker};
 use crate::pool::Injector;
-use crate::sync::Relaxed;
 use crate::task::Task;
 use core::ptr::NonNull;
 
@@ -71,11 +70,19 @@ impl Worker {
         }
     }
 
+    /// Wakes another worker if there are tasks for any worker that this one does not take next.
+    pub(super) fn wake_for_shared_tasks(&self) {
+        self.wake_for_injected();
+        let has_others = self.queue.ready & RINGS != 0 && !planted!("ranked-behind-others");
+        if has_others && !self.shared.are_all_awake() && self.shared.has_ranked_tasks() {
+            self.shared.wake_for_work(self.index);
+        }
+    }
+
     /// Wakes another worker if there are tasks in the injector, as this one is busy from now on.
     #[inline]
     pub(crate) fn wake_for_injected(&self) {
-        let all_are_awake = self.shared.awake.0.load(Relaxed) == self.shared.slots.len();
-        if !all_are_awake && self.shared.has_injected_tasks() {
+        if !self.shared.are_all_awake() && self.shared.has_injected_tasks() {
             self.shared.wake_for_tasks(self.index);
         }
     }

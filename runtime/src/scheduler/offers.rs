@@ -22,7 +22,7 @@
 //! `docs/explanation/offers.md` has the argument.
 
 use super::{Driver, RuntimeState, Worker};
-use crate::sync::{AcqRel, AtomicU32, Padded, Relaxed, SeqCst, fence, fence_after_exchange};
+use crate::sync::{AcqRel, AtomicU32, Padded, Relaxed, SeqCst, fence};
 use alloc::boxed::Box;
 
 /// Kinds of offers, as bits.
@@ -48,9 +48,9 @@ impl Offers {
         if self.0.0.load(Relaxed) & kinds != kinds {
             // AcqRel: the worker that removes the note sees the offer.
             self.0.0.fetch_or(kinds, AcqRel);
-            // Pairs with the fence in `Worker::begin_work`.
-            fence_after_exchange();
         }
+        // Pairs with the fence in `Worker::begin_work`.
+        fence(SeqCst);
     }
 
     fn is_noted(&self) -> bool {

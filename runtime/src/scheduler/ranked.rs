@@ -19,7 +19,7 @@ use super::unbound::UnboundQueue;
 use super::{RuntimeState, Worker};
 use crate::annotation::Priority;
 use crate::pool::{QueuePolicy, RankOrder, Ranked};
-use crate::sync::{Relaxed, SeqCst, fence};
+use crate::sync::{SeqCst, fence};
 use crate::task::{Meta, Task, options::Options};
 use core::ptr::NonNull;
 
@@ -109,7 +109,7 @@ impl Worker {
         self.trace.queued(1);
         // This task may take long, and the thread that pushed the next one may have seen this
         // worker idle and woken none.
-        if self.shared.awake.0.load(Relaxed) < self.shared.slots.len() && queue.has_tasks() {
+        if !self.shared.are_all_awake() && queue.has_tasks() {
             self.shared.wake_for_work(self.index);
         }
         Some(task)

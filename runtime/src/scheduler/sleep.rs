@@ -180,10 +180,12 @@ impl Worker {
         let has_orphans = is_last && self.shared.has_orphans.load(SeqCst);
         // SAFETY: only the holder of a run queue probes its inbox so.
         let has_inbox = !planted!("sleep-without-recheck") && unsafe { self.inbox().may_have_tasks() };
+        // Before the requests: an offer that uses up an earlier one is replaced, and one that uses
+        // up this worker's is noted after this.
+        let noted = self.take_offers();
         if !planted!("sleep-without-request") {
             self.request_from_all();
         }
-        let noted = self.take_offers();
         // Pairs with the fences of threads that publish work elsewhere: `Worker::serve_requests`,
         // `Unbound::share`, `RoundRobin::check_sleepers` and `RuntimeState::push_ranked`; and with
         // the light fence of `Top::leaves_fast_path`.

@@ -22,7 +22,6 @@
 
 use super::round_robin::{Dealt, RoundRobin};
 use super::run_queue::{HIGH, NORMAL, RINGS, UNBOUND};
-use super::runtime_state::WorkerSlot;
 use super::{RuntimeState, Worker};
 use crate::annotation::Priority;
 use crate::object::Fetch;
@@ -96,28 +95,35 @@ impl Unbound {
     }
 }
 
-impl UnboundQueue {
-    /// Takes the next task of this worker's own. On `ages` it is the oldest of a deque, which may
-    /// otherwise wait for long below a chain of younger tasks.
+impl Worker {
+    /// Takes the next unbound task. On `ages` it is the oldest of a deque, which may otherwise wait
+    /// for long below a chain of younger tasks.
     #[inline]
-    fn pop(&mut self, slot: &WorkerSlot, ages: bool) -> Option<NonNull<Task>> {
-        match self {
-            // In the rings, or in the shared queue: the worker takes them there.
-            Self::InRings | Self::Ranked { .. } => None,
-            Self::Stealing(deque) if ages => {
-                deque.take_from(&slot.steal_batch);
-                deque.pop_oldest()
+    fn pop_unbound(&mut self, ages: bool) -> Option<NonNull<Task>> {
+        match &mut self.unbound.queue {
+            // In the rings, where the worker takes them.
+            UnboundQueue::InRings => None,
+            UnboundQueue::Ranked { .. } => self.pop_ranked(),
+            UnboundQueue::Stealing(deque) => {
+                let youngest = if ages { None } else { deque.pop() };
+                youngest.or_else(|| self.take_batch_back(ages))
             }
-            Self::Stealing(deque) => deque.pop().or_else(|| {
-                deque.take_from(&slot.steal_batch);
-                deque.pop()
-            }),
-            Self::RoundRobin(round_robin) => round_robin.own.pop_front(),
+            UnboundQueue::RoundRobin(round_robin) => round_robin.own.pop_front(),
         }
     }
-}
 
-impl Worker {
+    /// Takes back the batch that is on offer, and takes the next task.
+    fn take_batch_back(&mut self, ages: bool) -> Option<NonNull<Task>> {
+        let UnboundQueue::Stealing(deque) = &mut self.unbound.queue else { return None };
+        let count = deque.take_from(&self.shared.slots[self.index].steal_batch);
+        let task = if ages { deque.pop_oldest() } else { deque.pop() };
+        if count > 1 && self.shared.is_any_searching() {
+            // A worker that has looked meanwhile has seen none of them.
+            self.share();
+        }
+        task
+    }
+
     /// Pushes an unbound task where the queue policy says.
     #[inline(never)]
     pub(super) fn push_unbound(&mut self, task: NonNull<Task>, meta: Meta) {
@@ -215,11 +221,7 @@ impl Worker {
         let others = self.queue.ready & RINGS;
         let group = if others & HIGH != 0 { 1 } else { UNBOUND_BATCH };
         for _ in 0..group.min(max_tasks - *ran) {
-            let task = match &mut self.unbound.queue {
-                UnboundQueue::Ranked { .. } => self.pop_ranked(),
-                queue => queue.pop(&self.shared.slots[self.index], ages),
-            };
-            let Some(task) = task else {
+            let Some(task) = self.pop_unbound(ages) else {
                 self.queue.ready &= !UNBOUND;
                 return;
             };

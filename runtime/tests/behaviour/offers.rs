@@ -5,6 +5,7 @@ use crate::common::{Flag, Setting, eventually, watchdog};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use xtasking::platform::{Driver, Platform, PlatformError, Progress, Threads};
+use xtasking::queues::RankOrder;
 use xtasking::{Context, Fork, Handle, QueuePolicy, Runtime};
 
 /// The worker that sleeps.
@@ -128,9 +129,11 @@ fn the_idle_worker_becomes_busy(policy: QueuePolicy, offer: Offer) {
             stage.wait_for_sleeper(0);
             let (offering, ran) = stage.offer(offer);
             let busy = stage.rt.task(()).core(BY_HAND as u16).submit(move |(), _| ran.wait());
-            // It receives its task first, and so does not see the offer.
-            step_until(&mut idle, Progress::Ran(1));
-            busy.join().unwrap();
+            // It receives this task first, and so does not look at halves and batches.
+            eventually("the third worker has run its task", || {
+                idle.step(1);
+                busy.is_finished()
+            });
             offering.join().unwrap();
             *stage.by_hand.lock().unwrap() = Some(idle);
         }
@@ -145,6 +148,11 @@ fn a_half_that_was_left_to_an_idle_worker_is_passed_on() {
 #[test]
 fn a_task_that_was_left_to_an_idle_worker_is_passed_on() {
     the_idle_worker_becomes_busy(QueuePolicy::WorkStealing, tasks);
+}
+
+#[test]
+fn a_ranked_task_that_was_left_to_an_idle_worker_is_passed_on() {
+    the_idle_worker_becomes_busy(QueuePolicy::Ranked(RankOrder::Exact), tasks);
 }
 
 #[test]
