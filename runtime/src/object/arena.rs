@@ -163,8 +163,12 @@ impl<T: Version> Arena<T> {
     /// The node came from this arena and was unlinked. No operation that begins from now on uses a
     /// link to it, whether found or passed on. An operation is a task spawned from outside or with
     /// `begin_operation`, a walk that a [bundle](crate::bundle::Bundle) spawned so takes up (its
-    /// bundle is none), or a [reader](crate::arena::Reader). Neither does a thread outside the
-    /// runtime that has no reader of it, or a task of another runtime. The node is retired once.
+    /// bundle is none), or a [reader](crate::arena::Reader). A walk may use the link at which it
+    /// begins under the exception that [`begin_operation`] names. A thread outside the runtime that
+    /// has no reader of it, or a task of another runtime, uses no link to it either. The node is
+    /// retired once.
+    ///
+    /// [`begin_operation`]: crate::TaskBuilder::begin_operation
     ///
     /// # Panics
     ///

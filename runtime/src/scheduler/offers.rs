@@ -120,10 +120,8 @@ impl Worker {
         let shared = &self.shared;
         // Another idle worker sees the note: it clears `idle` after this load, and so its fence is
         // later than the caller's.
-        if shared.are_all_awake() || !shared.offers.is_noted() || shared.is_any_idle() {
-            return;
-        }
-        if planted!("idle-worker-keeps-offers") {
+        let is_for_others = || !shared.offers.is_noted() || shared.is_any_idle();
+        if shared.are_all_awake() || is_for_others() || planted!("idle-worker-keeps-offers") {
             return;
         }
         let kinds = shared.offers.take();

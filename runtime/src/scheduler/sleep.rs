@@ -12,8 +12,8 @@
 //! 2. Store `asleep = true`. Sequentially consistent.
 //! 3. Subtract one from `awake`. The last worker to do so takes care of garbage that was left.
 //! 4. Probe the inbox. Sequentially consistent.
-//! 5. Send steal requests, pass a barrier, and probe all other sources: rings, jobs, batches, the
-//!    shared queue.
+//! 5. Remove the note of offers (`offers.rs`), send steal requests, pass a barrier, and probe all
+//!    other sources: rings, jobs, batches, the shared queue, parked run queues.
 //! 6. If any probe found something, undo 2 and 3 and go on. Otherwise park for as long as `asleep`
 //!    is true.
 //!

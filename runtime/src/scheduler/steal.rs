@@ -11,7 +11,7 @@ use super::runtime_state::WorkerSlot;
 use super::unbound::{Unbound, UnboundQueue};
 use super::{OfferKinds, RuntimeState, Worker};
 use crate::pool::QueuePolicy;
-use crate::sync::{SeqCst, fence, under_model};
+use crate::sync::{SeqCst, fence, light_fence, under_model};
 
 /// Probes that find tasks of other workers, and no batch, before the thief steals from a ring.
 const PATIENCE: u32 = under_model(128, 1) as u32;
@@ -23,7 +23,13 @@ impl Unbound {
     fn share(&mut self, shared: &RuntimeState, worker: usize) {
         let UnboundQueue::Stealing(deque) = &mut self.queue else { return };
         let cell = &shared.slots[worker].steal_batch;
-        let has_enough = deque.len() > 1 || deque.len() == 1 && (deque.keeps() || shared.is_any_searching());
+        let is_wanted = || {
+            // Pairs with the barrier in `Worker::fall_asleep`: either this worker sees that the
+            // other one searches, or the other one sees the task in the ring.
+            light_fence();
+            shared.is_any_searching()
+        };
+        let has_enough = deque.len() > 1 || deque.len() == 1 && (deque.keeps() || is_wanted());
         if has_enough && shared.slots.len() > 1 && cell.is_empty() && deque.share(cell) {
             // Pairs with the fence in `Worker::fall_asleep`: either this worker sees that the other
             // one sleeps, or the other one sees the batch before it does.

@@ -219,7 +219,9 @@ impl<P: Spawn, A, M: Membership> TaskBuilder<P, A, M> {
 
     /// Begins an operation of its own: the task uses no [`Link`](crate::arena::Link) that its
     /// parent has read, only links that it reads itself. So objects that were retired before it can
-    /// be freed while it runs.
+    /// be freed while it runs. One exception: a walk may begin at a link that its parent has read
+    /// directly before it spawns the walk, with no [`block_in_place`](Context::block_in_place) and
+    /// no join in between.
     ///
     /// Without this a follow-up belongs to its parent's operation, and an endless chain of
     /// follow-ups keeps every retired object in memory.

@@ -252,8 +252,9 @@ unsafe fn finish<V: OptimisticBody, K: Sink<V::Result>>(
     cx.finished(meta.epoch());
 }
 
-/// Reads with writers excluded: after [`OPTIMISTIC_ATTEMPTS`](Worker::OPTIMISTIC_ATTEMPTS) that
-/// failed, or where the object's primitive requires it.
+/// Reads with writers excluded: after more than
+/// [`OPTIMISTIC_ATTEMPTS`](Worker::OPTIMISTIC_ATTEMPTS) that failed, or where the object's
+/// primitive requires it.
 #[cold]
 #[inline(never)]
 unsafe fn run_entering<V: OptimisticBody, K: Sink<V::Result>>(mut task: NonNull<Task>, cx: &mut Worker) {

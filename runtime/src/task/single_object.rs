@@ -243,7 +243,7 @@ impl<K> SingleEpilogue<K> {
     }
 }
 
-/// Runs a task that reads a copy: copies without entering, or inside the object after
+/// Runs a task that reads a copy: copies without entering, or inside the object after more than
 /// [`OPTIMISTIC_ATTEMPTS`](Worker::OPTIMISTIC_ATTEMPTS) that failed.
 ///
 /// # Safety

@@ -35,7 +35,7 @@
 //!
 //! # Gates and clusters
 //!
-//! A *gate* is a node with more than 64 nodes below. The root is always one, and so are all nodes
+//! A *gate* is a node with at least 64 nodes below. The root is always one, and so are all nodes
 //! above a gate. A *cluster* is a maximal sub-tree without gates; it is named by its top node,
 //! which is right below a gate. A claim registers each of its targets:
 //!
@@ -66,8 +66,8 @@
 //! ```
 //!
 //! Of any two that clash one sees the other. The outs are summed up first: see `counts`. The models
-//! `model::trees` run these steps through all executions; planted faults take away each fence, the
-//! order of the sums, and each of the steps below, and make a model fail.
+//! `model::trees` run these steps through all executions. `docs/explanation/trees.md` lists the
+//! planted faults that they find.
 //!
 //! # States of a claim
 //!
@@ -103,7 +103,8 @@
 //! A path is read while nothing is held, and again when all of it was registered. From then on it
 //! is pinned: no node of it can be moved, removed, or change its cluster, as that takes a claim to
 //! write the whole sub-tree. If the path has changed before, the claim gives back and registers
-//! anew, the only case in which it loses its place.
+//! anew, and so loses its place. It also loses it if its plan or the links that it follows name
+//! more nodes after the grant, and in the first refused runs of an unordered claim.
 //!
 //! A task that changes the tree enters the new place of what it moves *before* it publishes it:
 //! otherwise claims would come by the new way while it still writes. Other claims with entries

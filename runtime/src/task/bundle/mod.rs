@@ -27,7 +27,7 @@
 //!
 //! # Writers
 //!
-//! A step that meets a writer is repeated in the next round. After
+//! A step that meets a writer is repeated in the next round. After more than
 //! [`OPTIMISTIC_ATTEMPTS`](crate::scheduler::Worker::OPTIMISTIC_ATTEMPTS) the lane's next node
 //! becomes an *errand*: a task that enters the node as its primitive requires, perhaps at its home,
 //! makes this one step, and returns the walk to the bundle. The other lanes continue meanwhile.
