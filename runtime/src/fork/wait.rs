@@ -70,6 +70,7 @@ impl Worker {
         let may_help = self.forks.are_all_taken(top) || planted!("helps-beside-untaken-jobs");
         let stolen = if may_help { self.steal_job(top) } else { None };
         let Some((job, victim)) = stolen else {
+            self.prepare_to_wait();
             self.shared().yield_to_others(true);
             return false;
         };

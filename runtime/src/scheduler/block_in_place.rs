@@ -97,6 +97,7 @@ impl Context {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn block_in_place<R>(&mut self, function: impl FnOnce() -> R) -> R {
+        self.worker.prepare_to_wait();
         if self.worker.may_be_lent() { self.worker.lend_during(function) } else { function() }
     }
 }
@@ -172,10 +173,8 @@ impl Worker {
     fn suspend_task(&mut self) -> SuspendedTask {
         // The worker goes on with others.
         let post = self.shared.posts.as_ref().and_then(|posts| posts.take(self.index));
-        if self.unbound.has_shared_sources {
-            // Tasks that this one has dealt: the stand-in knows nothing of them.
-            self.check_sleepers();
-        }
+        // Tasks that this one has dealt: the stand-in knows nothing of them.
+        self.check_sleepers();
         let marked = self.mark_entered();
         SuspendedTask {
             current: self.current,

@@ -240,6 +240,15 @@ impl Worker {
         }
     }
 
+    /// Does what other workers would wait for until this burst is over: the current task waits, and
+    /// perhaps for them.
+    pub(crate) fn prepare_to_wait(&mut self) {
+        if !planted!("wait-keeps-tickets") {
+            self.leave_groups();
+        }
+        self.check_sleepers();
+    }
+
     /// Publishes the load, which other threads compare, and the ends of members of groups.
     fn after_burst(&mut self) {
         self.leave_groups();

@@ -36,10 +36,11 @@ impl Worker {
     pub(super) fn run_inline(&mut self, task: NonNull<Task>) {
         self.trace.queued(1);
         if self.nested >= MAX_NESTING {
-            if let UnboundQueue::RoundRobin(round_robin) = &mut self.unbound.queue {
-                round_robin.own.push_back(task);
-                self.queue.ready |= UNBOUND;
-            }
+            let UnboundQueue::RoundRobin(round_robin) = &mut self.unbound.queue else {
+                unreachable!("a task is to run inline although the queue policy has no full queues")
+            };
+            round_robin.own.push_back(task);
+            self.queue.ready |= UNBOUND;
             return;
         }
         let outer = self.trace.suspend(self.epoch.ledger(), self.queue.bursts, false);

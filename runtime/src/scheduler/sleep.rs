@@ -201,8 +201,9 @@ impl Worker {
             fence(SeqCst);
             self.shared.notify_if_drained();
         }
-        // From rings between workers, or from an earlier holder that had not run all of them.
-        let has_left = self.has_tasks() && !planted!("sleep-with-tasks-left");
+        // From rings between workers, or from an earlier holder that had not run all of them. Or
+        // tickets of groups, which would stay open.
+        let has_left = self.has_tasks() && !planted!("sleep-with-tasks-left") || self.groups.has_tickets();
         let found_something =
             has_orphans || has_inbox || has_left || is_offered || self.shared.phase() == phase::STOPPED;
         if found_something {

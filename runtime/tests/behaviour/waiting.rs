@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, yield_now};
 use xtasking::platform::Threads;
-use xtasking::{Fork, Runtime};
+use xtasking::{Context, Fork, Runtime};
 
 /// The only free worker waits in the midst of a task, and helps.
 #[test]
@@ -37,6 +37,34 @@ fn a_waiting_task_runs_the_pieces_of_another_one() {
         });
         assert_eq!(helper.join().unwrap(), pieces);
         owner.join().unwrap();
+    }
+}
+
+/// The worker keeps tickets of the group, to spawn more members: they do not keep it open while the
+/// task waits for its end.
+#[test]
+fn a_waiting_task_sees_that_a_group_of_its_follow_ups_is_over() {
+    let waits: [fn(&mut Context, &Flag); 2] = [
+        |cx, over| {
+            while !over.is_set() {
+                cx.fork().help();
+            }
+        },
+        |cx, over| cx.block_in_place(|| over.wait()),
+    ];
+    let _watched = watchdog();
+    let rt = Setting::Threads { workers: 2 }.build();
+    for wait in waits {
+        for _ in 0..20 {
+            let (group, over) = (rt.group(), Flag::default());
+            let sets = over.clone();
+            let waiting = rt.task(()).core(0).submit(move |(), cx| {
+                cx.task(()).of(&group).core(1).spawn(|(), _| ());
+                cx.task(()).after(group).core(1).spawn(move |(), _| sets.set());
+                wait(cx, &over);
+            });
+            waiting.join().unwrap();
+        }
     }
 }
 
