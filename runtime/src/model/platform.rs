@@ -17,12 +17,15 @@ struct Workers {
 }
 
 struct Cores {
-    run: bool,
+    /// So many workers, the first, are threads of the model.
+    threads: usize,
     has_barrier: bool,
     workers: Arc<Mutex<Workers>>,
     /// What each worker sleeps at. (Not parking: loom loses a wake-up of a thread that yields, and
     /// mistakes a wake-up of a thread that joins another for the end of that one.)
     sleepers: Box<[Notify]>,
+    /// Notified when a worker parks.
+    parks: Arc<Notify>,
 }
 
 /// Makes a runtime whose workers are threads of the model, until it is dropped.
@@ -32,7 +35,7 @@ pub(super) fn running(workers: usize) -> Runtime {
 
 /// Makes such a runtime with a policy for unbound tasks.
 pub(super) fn running_with(workers: usize, pool: QueuePolicy) -> Runtime {
-    build(workers, true, true, pool).0
+    build(workers, workers, true, pool).0
 }
 
 /// Makes a runtime whose workers the model drives itself, by the steps of these drivers.
@@ -43,17 +46,33 @@ pub(super) fn standing(workers: usize) -> (Runtime, Vec<Driver>) {
 /// Makes such a runtime, on a platform with or without a barrier and with a policy for unbound
 /// tasks.
 pub(super) fn standing_with(workers: usize, has_barrier: bool, pool: QueuePolicy) -> (Runtime, Vec<Driver>) {
-    let (runtime, places) = build(workers, false, has_barrier, pool);
-    let drivers = core::mem::take(&mut places.lock().unwrap().standing);
+    let (runtime, drivers, _) = build(workers, 0, has_barrier, pool);
     (runtime, drivers)
 }
 
-fn build(workers: usize, run: bool, has_barrier: bool, pool: QueuePolicy) -> (Runtime, Arc<Mutex<Workers>>) {
-    let places = Arc::new(Mutex::new(Workers::default()));
+/// Makes a runtime of two workers: the first is a thread that has parked, the model drives the
+/// second.
+pub(super) fn one_asleep(pool: QueuePolicy) -> (Runtime, Driver) {
+    let (runtime, mut drivers, parks) = build(2, 1, true, pool);
+    parks.wait();
+    (runtime, drivers.pop().unwrap())
+}
+
+/// Makes a runtime of which so many workers, the first, are threads. Returns it with the drivers of
+/// the others, and with what is notified when a worker parks.
+fn build(
+    workers: usize,
+    threads: usize,
+    has_barrier: bool,
+    pool: QueuePolicy,
+) -> (Runtime, Vec<Driver>, Arc<Notify>) {
+    let (places, parks) = (Arc::new(Mutex::new(Workers::default())), Arc::new(Notify::new()));
     let sleepers = (0..workers).map(|_| Notify::new()).collect();
-    let cores = Cores { run, has_barrier, workers: places.clone(), sleepers };
+    let cores = Cores { threads, has_barrier, workers: places.clone(), sleepers, parks: parks.clone() };
     let builder = Runtime::builder().platform(cores).workers(workers).pool(pool);
-    (builder.prefetch_distance(0).build().unwrap(), places)
+    let runtime = builder.prefetch_distance(0).build().unwrap();
+    let drivers = core::mem::take(&mut places.lock().unwrap().standing);
+    (runtime, drivers, parks)
 }
 
 impl Platform for Cores {
@@ -62,7 +81,7 @@ impl Platform for Cores {
     }
 
     fn start(&self, worker: Driver) -> Result<(), crate::platform::PlatformError> {
-        if self.run {
+        if worker.worker() < self.threads {
             let running = thread::spawn(move || worker.run());
             self.workers.lock().unwrap().running.push(running);
         } else {
@@ -72,6 +91,7 @@ impl Platform for Cores {
     }
 
     fn park(&self, worker: usize) {
+        self.parks.notify();
         self.sleepers[worker].wait();
     }
 

@@ -72,7 +72,9 @@ impl Worker {
 
     /// Wakes another worker if there are tasks for any worker that this one does not take next.
     pub(super) fn wake_for_shared_tasks(&self) {
-        self.wake_for_injected();
+        if !planted!("injected-left-to-none") {
+            self.wake_for_injected();
+        }
         let has_others = self.queue.ready & RINGS != 0 && !planted!("ranked-behind-others");
         if has_others && !self.shared.are_all_awake() && self.shared.has_ranked_tasks() {
             self.shared.wake_for_work(self.index);

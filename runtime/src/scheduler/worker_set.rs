@@ -145,10 +145,8 @@ impl RuntimeState {
         // Pairs with the fences in `Worker::fall_asleep` and `Driver::sleep`: either a worker that
         // falls asleep sees the tasks, or this thread sees that it sleeps. And with the fence in
         // `Worker::begin_work`: a worker that this thread still sees idle sees the tasks.
-        if !planted!("injected-without-fence") {
-            // An exchange precedes it: the push of a task, that of a flag `asleep`, or a fence.
-            fence_after_exchange();
-        }
+        // An exchange precedes it: the push of a task, that of a flag `asleep`, or a fence.
+        fence_after_exchange();
         self.wake_for_work(worker);
         if self.worker_set.is_short() && !planted!("worker-without-queue-forgotten") {
             let wakes = |asleep: &AtomicBool| asleep.load(Relaxed) && asleep.swap(false, SeqCst);
