@@ -112,7 +112,7 @@ unsafe impl GlobalAlloc for Heap {
             None => {
                 if let Some(order) = zones::order_of(layout.size().max(layout.align())) {
                     // SAFETY: the frames came from this zone with this order.
-                    unsafe { zones::put_back(block.addr(), order) };
+                    unsafe { zones::put_back_part(block.addr(), 1 << order) };
                 }
             }
         }

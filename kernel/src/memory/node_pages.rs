@@ -17,16 +17,18 @@ unsafe impl PageSource for NodePages {
         let order = zones::order_of(bytes.max(align))?;
         let block = zones::take(order, node.unwrap_or_else(cores::own_node))?;
         let ptr = NonNull::new(with_exposed_provenance_mut::<u8>(block))?;
-        let bytes = PAGE << order;
+        // What the block has too much would count for the limits of its holder.
+        let pages = bytes.div_ceil(PAGE);
+        let bytes = pages * PAGE;
+        // SAFETY: the end of a block that was just taken.
+        unsafe { zones::put_back_part(block + bytes, (1 << order) - pages) };
         // SAFETY: the block was taken, and is this long.
         unsafe { ptr.write_bytes(0, bytes) };
         Some(Pages { ptr, bytes, align, huge: huge && bytes >= LARGE_PAGE })
     }
 
     unsafe fn release(&self, pages: Pages) {
-        if let Some(order) = zones::order_of(pages.bytes.max(pages.align)) {
-            // SAFETY: the run came from `pages` with the same order, and is not used any longer.
-            unsafe { zones::put_back(pages.ptr.addr().get(), order) };
-        }
+        // SAFETY: the run is the part of a block that `pages` has kept, and is not used any longer.
+        unsafe { zones::put_back_part(pages.ptr.addr().get(), pages.bytes / PAGE) };
     }
 }

@@ -56,14 +56,9 @@ impl Zone {
         unsafe { states.write_bytes(NOT_FREE, frames) };
         let first = span.start / PAGE;
         let mut zone = Self { first, frames, states, lists: [NONE; ORDERS], free: 0 };
-        // The rest in the largest blocks that fit.
-        let (mut frame, end) = (first + state_pages, first + frames);
-        while frame < end {
-            let aligned = frame.trailing_zeros() as usize;
-            let order = aligned.min((end - frame).ilog2() as usize).min(ORDERS - 1);
+        for (frame, order) in blocks(first + state_pages, first + frames) {
             zone.push(frame, order);
             zone.free += 1 << order;
-            frame += 1 << order;
         }
         Some(zone)
     }
@@ -89,9 +84,9 @@ impl Zone {
     ///
     /// # Safety
     ///
-    /// The block came from [`take`](Self::take) of this zone with this order, and is not used any
-    /// longer.
-    pub unsafe fn put_back(&mut self, address: usize, mut order: usize) {
+    /// The block came from [`take`](Self::take) of this zone with this order, or is an aligned part
+    /// of such a block, and is not used any longer.
+    unsafe fn put_back(&mut self, address: usize, mut order: usize) {
         let mut frame = address / PAGE;
         self.free += 1 << order;
         while order + 1 < ORDERS {
@@ -105,6 +100,20 @@ impl Zone {
             order += 1;
         }
         self.push(frame, order);
+    }
+
+    /// Puts frames back that are part of a block.
+    ///
+    /// # Safety
+    ///
+    /// The frames are in a block that came from [`take`](Self::take) of this zone, and are not used
+    /// any longer.
+    pub unsafe fn put_back_part(&mut self, address: usize, frames: usize) {
+        let first = address / PAGE;
+        for (frame, order) in blocks(first, first + frames) {
+            // SAFETY: an aligned part, by the contract of this function.
+            unsafe { self.put_back(frame * PAGE, order) };
+        }
     }
 
     fn state(&self, frame: usize) -> u8 {
@@ -150,6 +159,16 @@ impl Zone {
         }
         self.set_state(frame, NOT_FREE);
     }
+}
+
+/// Divides a run of frames into the largest aligned blocks: their first frames and orders.
+fn blocks(mut frame: usize, end: usize) -> impl Iterator<Item = (usize, usize)> {
+    core::iter::from_fn(move || {
+        let aligned = frame.trailing_zeros() as usize;
+        let order = aligned.min((end - frame).checked_ilog2()? as usize).min(ORDERS - 1);
+        frame += 1 << order;
+        Some((frame - (1 << order), order))
+    })
 }
 
 #[cfg(test)]
@@ -213,6 +232,19 @@ mod tests {
                 }
             }
             assert_eq!(large(zone), Some((before, order)));
+        });
+    }
+
+    #[test]
+    fn a_block_is_put_back_in_parts() {
+        with_zone(0, 256, |zone| {
+            let free = zone.free();
+            let block = zone.take(5).unwrap();
+            for (first, frames) in [(13, 19), (0, 13)] {
+                // SAFETY: both are parts of the block.
+                unsafe { zone.put_back_part(block + first * PAGE, frames) };
+            }
+            assert_eq!((zone.free(), zone.take(5)), (free, Some(block)));
         });
     }
 

@@ -31,16 +31,16 @@ impl ZoneSlot {
         self.zone.with(|zone| zone.as_mut()?.take(order))
     }
 
-    /// Puts them back.
+    /// Puts a part of a block back.
     ///
     /// # Safety
     ///
-    /// As for [`Zone::put_back`].
-    pub unsafe fn put_back(&self, address: usize, order: usize) {
+    /// As for [`Zone::put_back_part`].
+    unsafe fn put_back_part(&self, address: usize, frames: usize) {
         self.zone.with(|zone| {
             if let Some(zone) = zone {
                 // SAFETY: the caller's promise.
-                unsafe { zone.put_back(address, order) };
+                unsafe { zone.put_back_part(address, frames) };
             }
         });
     }
@@ -99,11 +99,11 @@ pub(crate) fn take(order: usize, node: u16) -> Option<usize> {
 ///
 /// # Safety
 ///
-/// As for [`Zone::put_back`].
-pub(super) unsafe fn put_back(address: usize, order: usize) {
+/// As for [`Zone::put_back_part`].
+pub(super) unsafe fn put_back_part(address: usize, frames: usize) {
     if let Some(zone) = of(address) {
-        // SAFETY: the caller's promise; the block is in this zone.
-        unsafe { zone.put_back(address, order) };
+        // SAFETY: the caller's promise; a block is in one zone.
+        unsafe { zone.put_back_part(address, frames) };
     }
 }
 
