@@ -10,6 +10,7 @@
 //! | `persistence` | [`Persistence`]: what is known of snapshots |
 //! | `memory` | [`Memory`]: how much memory keys take, and may take |
 //! | `statistics` | [`Statistics`]: what INFO counts |
+//! | `histogram` | the times of commands |
 //! | `attention` | what requests have to heed that mostly is not there |
 //! | `slow_log` | [`SlowLog`]: requests that took long |
 //! | `latency` | [`LatencyMonitor`]: events that took long |
@@ -25,6 +26,7 @@
 mod attention;
 mod channels;
 mod clients;
+mod histogram;
 mod inbox;
 mod latency;
 mod memory;
@@ -48,6 +50,7 @@ pub(crate) use channels::{Message, MessageHook, Published, Topic};
 pub(crate) use clients::CloseHook;
 pub(crate) use clients::Ended;
 pub use clients::{ClientInfo, ClientMemory, ClientState, Clients, Unblock};
+pub(crate) use histogram::{Histogram, longest_beside};
 pub use latency::{LatencyEvent, LatencyMonitor};
 pub use memory::Memory;
 pub(crate) use memory::{KnownMemory, MemorySource, resident_bytes};

@@ -1,6 +1,6 @@
 //! What INFO counts.
 
-use hdrhistogram::Histogram;
+use super::histogram::Histogram;
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,8 +33,7 @@ struct CounterLane {
 struct CommandEntry {
     name: &'static str,
     counts: CommandCounts,
-    /// `None` until a time is recorded.
-    times: Option<Histogram<u64>>,
+    times: Histogram,
 }
 
 /// More workers than these share some.
@@ -42,8 +41,6 @@ const LANES: usize = 64;
 
 /// The longest time of a histogram in nanoseconds: a second, as in Redis.
 const LONGEST_TIME: u64 = 1_000_000_000;
-/// The digits of a time that a histogram keeps.
-const DIGITS: u8 = 2;
 
 /// How often a command was called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,26 +92,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn entry<'a>(commands: &'a mut Vec<CommandEntry>, name: &'static str) -> &'a mut CommandEntry {
     let known = commands.iter().position(|entry| std::ptr::eq(entry.name, name));
     let at = known.unwrap_or_else(|| {
-        commands.push(CommandEntry { name, counts: CommandCounts::default(), times: None });
+        commands.push(CommandEntry { name, counts: CommandCounts::default(), times: Histogram::default() });
         commands.len() - 1
     });
     &mut commands[at]
 }
 
-fn empty_histogram() -> Option<Histogram<u64>> {
-    Histogram::new(DIGITS).ok()
-}
-
 impl CommandEntry {
     fn record(&mut self, times: Times) {
-        if self.times.is_none() {
-            self.times = empty_histogram();
-        }
-        if let Some(histogram) = &mut self.times {
-            let nanoseconds = times.nanoseconds.clamp(1, LONGEST_TIME);
-            let recorded = histogram.record_n(nanoseconds, times.calls);
-            debug_assert!(recorded.is_ok(), "the histogram grows");
-        }
+        self.times.record(times.nanoseconds.clamp(1, LONGEST_TIME), times.calls);
     }
 }
 
@@ -211,20 +197,11 @@ impl Statistics {
     }
 
     /// Returns the times of the commands for which there are some, in nanoseconds, by name.
-    pub(crate) fn times(&self) -> BTreeMap<&'static str, Histogram<u64>> {
-        let mut all = BTreeMap::<_, Histogram<u64>>::new();
+    pub(crate) fn times(&self) -> BTreeMap<&'static str, Histogram> {
+        let mut all = BTreeMap::<_, Histogram>::new();
         for lane in &self.lanes {
-            for entry in &*lock(&lane.commands) {
-                let Some(times) = &entry.times else { continue };
-                match all.get_mut(entry.name) {
-                    Some(sum) => {
-                        let added = sum.add(times);
-                        debug_assert!(added.is_ok(), "the histogram grows");
-                    }
-                    None => {
-                        all.insert(entry.name, times.clone());
-                    }
-                }
+            for entry in lock(&lane.commands).iter().filter(|entry| entry.times.calls() > 0) {
+                all.entry(entry.name).or_default().add(&entry.times);
             }
         }
         all

@@ -4,8 +4,7 @@ use super::super::table::find;
 use super::super::{Call, CommandError, CommandResult};
 use super::graph::draw;
 use super::report::report;
-use crate::server::{LatencyEvent, Setting};
-use hdrhistogram::Histogram;
+use crate::server::{Histogram, LatencyEvent, Setting, longest_beside};
 use std::collections::BTreeMap;
 
 pub(super) fn latest(call: &mut Call<'_, '_>) -> CommandResult {
@@ -57,7 +56,7 @@ pub(super) fn doctor(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 /// The times of the commands that were asked for: of a container those of its subcommands.
-fn wanted_times(call: &Call<'_, '_>) -> Vec<(&'static str, Histogram<u64>)> {
+fn wanted_times(call: &Call<'_, '_>) -> Vec<(&'static str, Histogram)> {
     let all = call.server.statistics.times();
     let names = call.args.skip(2);
     if names.is_empty() {
@@ -66,10 +65,7 @@ fn wanted_times(call: &Call<'_, '_>) -> Vec<(&'static str, Histogram<u64>)> {
     names.iter().flat_map(|name| times_of(&all, name)).collect()
 }
 
-fn times_of(
-    all: &BTreeMap<&'static str, Histogram<u64>>,
-    name: &[u8],
-) -> Vec<(&'static str, Histogram<u64>)> {
+fn times_of(all: &BTreeMap<&'static str, Histogram>, name: &[u8]) -> Vec<(&'static str, Histogram)> {
     let name = name.to_ascii_lowercase();
     let container = find(&name).filter(|command| !command.subcommands.is_empty());
     let is_wanted = |known: &str| {
@@ -90,7 +86,7 @@ pub(super) fn histogram(call: &mut Call<'_, '_>) -> CommandResult {
         reply.bulk(name.as_bytes());
         reply.map(2);
         reply.bulk(b"calls");
-        reply.integer(i64::try_from(times.len()).unwrap_or(i64::MAX));
+        reply.integer(i64::try_from(times.calls()).unwrap_or(i64::MAX));
         reply.bulk(b"histogram_usec");
         let buckets = buckets(&times);
         reply.map(buckets.len());
@@ -102,15 +98,15 @@ pub(super) fn histogram(call: &mut Call<'_, '_>) -> CommandResult {
     call.done()
 }
 
-fn buckets(times: &Histogram<u64>) -> Vec<(i64, i64)> {
+fn buckets(times: &Histogram) -> Vec<(i64, i64)> {
     let (mut shown, mut before) = (Vec::new(), 0);
     for nanoseconds in (10..).map(|power| 1u64 << power) {
-        if before == times.len() {
+        if before == times.calls() {
             break;
         }
-        let calls = times.count_between(0, nanoseconds);
+        let calls = times.calls_up_to(nanoseconds);
         if calls > before {
-            let microseconds = times.highest_equivalent(nanoseconds) / 1000;
+            let microseconds = longest_beside(nanoseconds) / 1000;
             shown.push((microseconds as i64, i64::try_from(calls).unwrap_or(i64::MAX)));
             before = calls;
         }
@@ -120,14 +116,13 @@ fn buckets(times: &Histogram<u64>) -> Vec<(i64, i64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::buckets;
-    use hdrhistogram::Histogram;
+    use super::{Histogram, buckets};
 
     #[test]
     fn buckets_are_those_of_redis() {
-        let mut times = Histogram::<u64>::new(2).unwrap();
+        let mut times = Histogram::default();
         for (nanoseconds, calls) in [(900, 3), (1500, 1), (10_000, 7), (20_000, 1), (1_000_000_000, 2)] {
-            times.record_n(nanoseconds, calls).unwrap();
+            times.record(nanoseconds, calls);
         }
         assert_eq!(buckets(&times), [(1, 3), (2, 4), (16, 11), (33, 12), (1_082_130, 14)]);
     }

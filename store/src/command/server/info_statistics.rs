@@ -32,7 +32,7 @@ pub(super) fn latencies(call: &mut Call<'_, '_>, text: &mut String) {
         let shown: Vec<String> = percentiles
             .iter()
             .map(|percentile| {
-                let microseconds = times.value_at_percentile(*percentile) as f64 / 1000.0;
+                let microseconds = times.percentile(*percentile) as f64 / 1000.0;
                 format!("p{percentile}={microseconds:.3}")
             })
             .collect();
