@@ -2,6 +2,7 @@
 //!
 //! A core that runs a job is not free for workers until the job ends.
 
+use crate::cpu::random;
 use crate::{clock, cores};
 use alloc::boxed::Box;
 use core::time::Duration;
@@ -46,4 +47,14 @@ pub fn wake(core: usize) {
 /// Returns the time since the kernel began.
 pub fn now() -> Duration {
     Duration::from_nanos(clock::now())
+}
+
+/// Returns the time since 1970; see [`Machine::since_1970`](crate::Machine::since_1970).
+pub fn since_1970() -> Duration {
+    Duration::from_nanos(clock::since_1970())
+}
+
+/// Returns random bits, or `None` if the processor has no instruction for it.
+pub fn random() -> Option<u64> {
+    random::word()
 }

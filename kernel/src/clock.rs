@@ -1,5 +1,6 @@
 //! The clock: the processor's counter of cycles, measured once against ACPI's timer.
 
+use crate::calendar;
 use crate::cpu::{self, apic, ports};
 use core::sync::atomic::{AtomicU64, Ordering::*};
 
@@ -20,6 +21,9 @@ static BEGAN: AtomicU64 = AtomicU64::new(0);
 static NANOSECONDS: AtomicU64 = AtomicU64::new(0);
 /// Ticks of the cores' timers in 2^20 ns.
 static TIMER_TICKS: AtomicU64 = AtomicU64::new(0);
+
+/// Nanoseconds from 1970 to the beginning of this kernel.
+static BEGAN_SINCE_1970: AtomicU64 = AtomicU64::new(0);
 
 /// Remembers when this kernel began.
 pub(crate) fn begin() {
@@ -58,6 +62,16 @@ pub(crate) fn measure(port: u16) {
 pub(crate) fn now() -> u64 {
     let cycles = cpu::counter().saturating_sub(BEGAN.load(Relaxed));
     ((u128::from(cycles) * u128::from(NANOSECONDS.load(Relaxed))) >> SHIFT) as u64
+}
+
+/// Takes the date from the machine's clock, whose unit is a second.
+pub(crate) fn set_date() {
+    BEGAN_SINCE_1970.store((calendar::now() * 1_000_000_000).saturating_sub(now()), Relaxed);
+}
+
+/// Returns the nanoseconds since 1970.
+pub(crate) fn since_1970() -> u64 {
+    BEGAN_SINCE_1970.load(Relaxed) + now()
 }
 
 /// Interrupts this core at a time, or somewhat earlier if that is far away.

@@ -26,6 +26,7 @@
 //! | `acpi` | the firmware's tables of cores and nodes |
 //! | `bare` | the cores themselves, below any runtime |
 //! | `boot` | from the loader to Rust |
+//! | `calendar` | the date |
 //! | `clock` | the counter of cycles as a clock |
 //! | `console` | the serial port |
 //! | `cores` | the cores: their jobs, sleep and wake-ups |
@@ -48,6 +49,7 @@ mod acpi;
 pub mod bare;
 #[cfg(target_os = "none")]
 mod boot;
+mod calendar;
 #[cfg(target_os = "none")]
 mod clock;
 #[cfg(target_os = "none")]

@@ -70,6 +70,12 @@ impl Machine {
         Duration::from_nanos(clock::now())
     }
 
+    /// Returns the time since 1970, by the machine's clock as this kernel began. That has whole
+    /// seconds, and is taken to have the time of Greenwich.
+    pub fn since_1970(&self) -> Duration {
+        Duration::from_nanos(clock::since_1970())
+    }
+
     /// Begins a runtime with a worker on each core. It names the task in the report of a panic,
     /// which costs a reading of the clock a task; see [`Builder::name_running`].
     pub fn runtime(&'static self) -> Builder {

@@ -133,6 +133,7 @@ pub(crate) extern "C" fn first_main() -> ! {
     // SAFETY: the stacks are new.
     unsafe { begin_core(0, stacks.interrupts) };
     clock::measure(firmware.timer.expect("the firmware names a timer"));
+    clock::set_date();
     // SAFETY: the stack is new.
     unsafe { cpu::run_on(stacks.tasks, run_program) }
 }

@@ -5,11 +5,13 @@
 //! | `apic` | the interrupt controller of each core: wake-ups, the timer, the start of others |
 //! | `interrupts` | the table of interrupts, and what each does |
 //! | `ports` | input and output by ports |
+//! | `random` | random bits |
 //! | `tables` | segments, and the stacks of interrupts |
 
 pub(crate) mod apic;
 pub(crate) mod interrupts;
 pub(crate) mod ports;
+pub(crate) mod random;
 pub(crate) mod tables;
 
 use core::arch::asm;
