@@ -125,8 +125,7 @@ pub(super) fn file_text(users: &[(Arc<[u8]>, Arc<User>)]) -> Result<Vec<u8>, Str
 ///
 /// Of the system. Unless it concerns the name alone, the file is then as it was.
 pub(super) fn save_file(path: &Path, text: &[u8]) -> io::Result<()> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".tmp-{}", std::process::id()));
+    let name = format!("{}.tmp-{}", path.display(), std::process::id());
     let name = Path::new(&name);
     let renamed = write_new(name, path, text).and_then(|()| fs::rename(name, path));
     if renamed.is_err() {
@@ -134,7 +133,7 @@ pub(super) fn save_file(path: &Path, text: &[u8]) -> io::Result<()> {
         _ = fs::remove_file(name);
     }
     renamed?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = path.parent().filter(|folder| folder.components().next().is_some());
     sync_names(folder.unwrap_or(Path::new(".")))
 }
 

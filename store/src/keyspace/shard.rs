@@ -3,6 +3,7 @@
 use super::large_saves::LargeSaves;
 use super::saving::RetiredTable;
 use super::{AccessClock, Entry, Mark, Table};
+use crate::value::KeyedHasher;
 use std::collections::{BTreeMap, HashMap};
 use xtasking::task::Lines;
 
@@ -35,8 +36,8 @@ pub(super) struct Database {
 /// Sessions that watch keys, and sessions that wait for keys.
 #[derive(Debug, Default)]
 pub(super) struct Guests {
-    pub(super) watched: HashMap<Box<[u8]>, Watched>,
-    pub(super) waiting: HashMap<Box<[u8]>, WaitingSessions>,
+    pub(super) watched: HashMap<Box<[u8]>, Watched, KeyedHasher>,
+    pub(super) waiting: HashMap<Box<[u8]>, WaitingSessions, KeyedHasher>,
 }
 
 /// The sessions that wait for a key.
