@@ -222,7 +222,6 @@ impl Engine {
 
     /// Drops the requests of sessions that wait for keys or for the disk, as the runtime ends:
     /// nothing will serve them.
-    #[cfg(feature = "net")]
     pub(crate) fn abandon_waits(&self) {
         drop(self.inner.blocked.abandon());
         if let Some(log) = self.log() {

@@ -27,6 +27,7 @@
 //! | `room` | which commands are refused when none can go |
 //! | `round` | goes from shard to shard when settings have changed |
 //! | `polling` | looks for events when shards were left |
+//! | `upkeep` | what it does again and again |
 //! | `freeing` | frees what was removed and is large |
 //! | `snapshot` | takes snapshots |
 //! | `client` | [`Client`]: a session for threads that wait for replies |
@@ -80,6 +81,7 @@ mod sweep;
 mod tests;
 mod timing;
 mod turn;
+mod upkeep;
 
 pub use batch::{Completion, Finished};
 pub use builder::Builder;
@@ -87,3 +89,5 @@ pub use client::Client;
 pub use engine::Engine;
 pub use load::LoadProgress;
 pub use part::SendEarly;
+#[cfg(feature = "net")]
+pub(crate) use upkeep::{TICK, Upkeep};

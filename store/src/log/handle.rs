@@ -164,7 +164,6 @@ impl Log {
     }
 
     /// Drops the batches that wait for the disk, as the runtime ends.
-    #[cfg(feature = "net")]
     pub(crate) fn abandon(&self) {
         self.shared().abandon();
     }

@@ -247,7 +247,6 @@ impl Shared {
     }
 
     /// Drops the batches that wait, as the runtime ends.
-    #[cfg(feature = "net")]
     pub fn abandon(&self) {
         for lane in &self.lanes {
             let abandoned = mem::take(&mut lock(lane).waiting);

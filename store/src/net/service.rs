@@ -2,7 +2,7 @@
 
 use super::connections::Connections;
 use super::listener::{Listen, Listener};
-use crate::engine::{self, Engine};
+use crate::engine::{self, Engine, TICK, Upkeep};
 use crate::log::OpenError;
 use crate::server::Setting;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -10,20 +10,12 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::time::Duration;
 use std::{error, fmt, io};
 use xtasking::events::net::TcpListener;
 #[cfg(unix)]
 use xtasking::events::net::UnixListener;
 use xtasking::platform::{PlatformError, SimulatedListener};
 use xtasking::{Context, Runtime};
-
-/// The time between two looks for waits that have ended.
-const TICK: Duration = Duration::from_millis(10);
-/// The time between two cycles of expiry, in ms.
-const EXPIRY_PERIOD: u64 = 100;
-/// The most cycles of expiry at once, after a pause: then each shard has had its turn.
-const MOST_CYCLES: u64 = 10;
 
 /// A store that listens; dropping it leaves the connections as they are. They are closed when the
 /// runtime ends.
@@ -118,9 +110,7 @@ impl Service {
             }
         });
         let engine = engine.open(rt)?;
-        let expired_at = engine.now();
-        let ticker =
-            Ticker { engine: engine.clone(), connections: connections.clone(), ticks: 0, expired_at };
+        let ticker = Ticker { upkeep: Upkeep::new(engine.clone()), connections: connections.clone() };
         rt.timer(TICK, |cx| ticker.tick(cx));
         Ok(Self {
             engine,
@@ -266,65 +256,30 @@ impl fmt::Debug for Service {
 
 /// What happens again and again.
 struct Ticker {
-    engine: Engine,
+    upkeep: Upkeep,
     connections: Arc<Connections>,
-    ticks: u32,
-    /// The time up to which cycles of expiry have run, in ms since 1970.
-    expired_at: u64,
 }
 
 impl Drop for Ticker {
     /// The runtime has begun to end, and drops its timers: nothing serves the connections any more.
     fn drop(&mut self) {
         self.connections.forget_all();
-        self.engine.abandon_waits();
     }
 }
 
 impl Ticker {
     fn tick(mut self, cx: &mut Context) {
-        self.ticks = self.ticks.wrapping_add(1);
         let rt = cx.handle();
-        self.engine.end_waits(&*rt);
-        self.engine.server().bound_tracking();
-        for _ in 0..due_cycles(&mut self.expired_at, self.engine.now()) {
-            self.engine.remove_expired(&*rt);
+        self.upkeep.tick(&rt);
+        let engine = self.upkeep.engine();
+        #[cfg(feature = "tls")]
+        if self.upkeep.is_each(10) {
+            self.connections.close_slow_handshakes(&rt, engine.now());
         }
-        if self.ticks.is_multiple_of(10) {
-            self.engine.save_if_due(&*rt);
-            self.engine.bound_memory(&*rt);
-            #[cfg(feature = "tls")]
-            self.connections.close_slow_handshakes(&rt, self.engine.now());
-        }
-        let timeout = self.engine.server().settings.number(Setting::Timeout) as u64;
-        if timeout > 0 && self.ticks.is_multiple_of(100) {
-            self.connections.close_idle(&rt, self.engine.now().saturating_sub(timeout * 1000));
+        let timeout = engine.server().settings.number(Setting::Timeout) as u64;
+        if timeout > 0 && self.upkeep.is_each(100) {
+            self.connections.close_idle(&rt, engine.now().saturating_sub(timeout * 1000));
         }
         cx.timer(TICK, |cx| self.tick(cx));
-    }
-}
-
-/// Returns how many cycles of expiry are due, and notes that they run. Ticks are late when there is
-/// much to do, so cycles are counted by the clock.
-fn due_cycles(expired_at: &mut u64, now: u64) -> u64 {
-    let cycles = now.saturating_sub(*expired_at) / EXPIRY_PERIOD;
-    if cycles > MOST_CYCLES || now < *expired_at {
-        *expired_at = now;
-        return cycles.min(MOST_CYCLES);
-    }
-    *expired_at += cycles * EXPIRY_PERIOD;
-    cycles
-}
-
-#[cfg(test)]
-mod tests {
-    use super::due_cycles;
-
-    #[test]
-    fn late_ticks_cost_no_cycles_of_expiry() {
-        let mut expired_at = 1000;
-        let due =
-            [1050, 1130, 1390, 1400, 9000, 9099, 9100, 500, 600].map(|now| due_cycles(&mut expired_at, now));
-        assert_eq!(due, [0, 1, 2, 1, 10, 0, 1, 0, 1]);
     }
 }
