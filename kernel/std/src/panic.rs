@@ -1,6 +1,6 @@
 //! What catches panics elsewhere. Here a panic ends the machine.
 
-use alloc::boxed::Box;
+use alloc_crate::boxed::Box;
 use core::any::Any;
 pub use core::panic::*;
 

@@ -1,11 +1,12 @@
 //! Threads, which are cores.
 
+use crate::io;
 use crate::pause::Pause;
 use crate::sync::{Arc, Mutex};
 use crate::time::Duration;
-use alloc::boxed::Box;
-use alloc::string::String;
-use alloc::vec::Vec;
+use alloc_crate::boxed::Box;
+use alloc_crate::string::String;
+use alloc_crate::vec::Vec;
 use core::any::Any;
 use core::cell::Cell;
 use core::marker::PhantomData;
@@ -131,6 +132,14 @@ pub fn park() {
     }
 }
 
+/// Halts this core until its [`Thread::unpark`], or for about a time.
+pub fn park_timeout(limit: Duration) {
+    if !TOKENS[bare::current()].load(SeqCst) {
+        bare::park(Some(limit));
+    }
+    TOKENS[bare::current()].store(false, SeqCst);
+}
+
 /// Halts this core for a time.
 pub fn sleep(time: Duration) {
     let end = bare::now() + time;
@@ -171,12 +180,12 @@ impl<T> JoinHandle<T> {
     }
 }
 
-/// Starts a thread on a free core.
+/// Starts a thread on a free core, if there is one.
 ///
 /// # Safety
 ///
 /// What the function borrows lives until the thread is done.
-unsafe fn start<'a, T: Send + 'a>(run: impl FnOnce() -> T + Send + 'a) -> JoinHandle<T> {
+unsafe fn start<'a, T: Send + 'a>(run: impl FnOnce() -> T + Send + 'a) -> io::Result<JoinHandle<T>> {
     let (result, is_done) = (Arc::new(Mutex::new(None)), Arc::new(AtomicBool::new(false)));
     let (place, done) = (result.clone(), is_done.clone());
     let job: Box<dyn FnOnce() + Send + 'a> = Box::new(move || {
@@ -191,9 +200,12 @@ unsafe fn start<'a, T: Send + 'a>(run: impl FnOnce() -> T + Send + 'a) -> JoinHa
     let job: Box<dyn FnOnce() + Send + 'static> = unsafe { core::mem::transmute(job) };
     // Release pairs with the Acquire of those that wait for it.
     let core = bare::start(job, move || done.store(true, Release));
-    let core = core.expect("no core is free for a thread: boot with more");
-    JoinHandle { thread: Thread(core), result, is_done }
+    let no_core = || io::Error::new(io::ErrorKind::WouldBlock, NO_CORE);
+    core.map(|core| JoinHandle { thread: Thread(core), result, is_done }).ok_or_else(no_core)
 }
+
+/// Why a thread was not started.
+const NO_CORE: &str = "no core is free for a thread: boot with more";
 
 /// Starts a thread on a free core.
 ///
@@ -202,7 +214,7 @@ unsafe fn start<'a, T: Send + 'a>(run: impl FnOnce() -> T + Send + 'a) -> JoinHa
 /// Panics if there is none.
 pub fn spawn<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     // SAFETY: it borrows nothing.
-    unsafe { start(run) }
+    unsafe { start(run) }.expect(NO_CORE)
 }
 
 /// Options of a thread, which change nothing here.
@@ -227,12 +239,13 @@ impl Builder {
         self
     }
 
-    /// Starts a thread on a free core.
+    /// Starts a thread on a free core, if there is one.
     pub fn spawn<T: Send + 'static>(
         self,
         run: impl FnOnce() -> T + Send + 'static,
-    ) -> core::result::Result<JoinHandle<T>, core::fmt::Error> {
-        Ok(spawn(run))
+    ) -> io::Result<JoinHandle<T>> {
+        // SAFETY: it borrows nothing.
+        unsafe { start(run) }
     }
 }
 
@@ -264,7 +277,7 @@ impl<'scope> Scope<'scope, '_> {
         run: impl FnOnce() -> T + Send + 'scope,
     ) -> ScopedJoinHandle<'scope, T> {
         // SAFETY: `scope` waits until it is done, before what it borrows ends.
-        let handle = unsafe { start(run) };
+        let handle = unsafe { start(run) }.expect(NO_CORE);
         if let Ok(mut threads) = self.threads.lock() {
             threads.push(handle.is_done.clone());
         }

@@ -1,7 +1,27 @@
-//! The clock of the kernel.
+//! The clock of the kernel, and the date.
 
+use core::convert::Infallible;
 use core::ops::{Add, Sub};
 pub use core::time::Duration;
+
+/// The beginning of 1970 in Greenwich.
+pub const UNIX_EPOCH: SystemTime = SystemTime(Duration::ZERO);
+
+/// A moment by the date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SystemTime(Duration);
+
+impl SystemTime {
+    /// Returns this moment.
+    pub fn now() -> Self {
+        Self(xkernel::bare::since_1970())
+    }
+
+    /// Returns the time from another moment to this one; zero if that was later.
+    pub fn duration_since(&self, earlier: Self) -> Result<Duration, Infallible> {
+        Ok(self.0.saturating_sub(earlier.0))
+    }
+}
 
 /// A moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +40,11 @@ impl Instant {
 
     /// Returns the time from another moment to this one; zero if that was later.
     pub fn duration_since(&self, earlier: Self) -> Duration {
+        *self - earlier
+    }
+
+    /// Returns the time from another moment to this one; zero if that was later.
+    pub fn saturating_duration_since(&self, earlier: Self) -> Duration {
         *self - earlier
     }
 }

@@ -1,8 +1,19 @@
 //! Locks, barriers, and what is initialised once.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `mpsc` | channels |
+//! | `once` | what is done or made once |
+//! | `rw_lock` | a lock that many may read |
 
 pub mod mpsc;
+mod once;
+mod rw_lock;
 
-pub use alloc::sync::{Arc, Weak};
+pub use once::{LazyLock, Once, OnceLock};
+pub use rw_lock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+pub use alloc_crate::sync::{Arc, Weak};
 pub use core::sync::atomic;
 
 use crate::pause::Pause;
@@ -108,51 +119,6 @@ impl<T: ?Sized> fmt::Debug for Mutex<T> {
 impl<T: ?Sized> fmt::Debug for MutexGuard<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("MutexGuard")
-    }
-}
-
-/// What is done once.
-pub struct Once(AtomicBool);
-
-impl Once {
-    /// Creates it.
-    #[expect(clippy::new_without_default, reason = "the standard library has no default either")]
-    pub const fn new() -> Self {
-        Self(AtomicBool::new(false))
-    }
-
-    /// Calls a function, the first time.
-    pub fn call_once(&self, run: impl FnOnce()) {
-        // AcqRel for a later call alone: this one does not wait for the first.
-        if !self.0.swap(true, AcqRel) {
-            run();
-        }
-    }
-}
-
-/// A value that is made once.
-pub struct OnceLock<T>(once_cell::race::OnceBox<T>);
-
-impl<T> OnceLock<T> {
-    /// Creates it without a value.
-    #[expect(clippy::new_without_default, reason = "the tests need none")]
-    pub const fn new() -> Self {
-        Self(once_cell::race::OnceBox::new())
-    }
-
-    /// Returns the value.
-    pub fn get(&self) -> Option<&T> {
-        self.0.get()
-    }
-
-    /// Sets the value, or returns the new one if there is one already.
-    pub fn set(&self, value: T) -> Result<(), T> {
-        self.0.set(alloc::boxed::Box::new(value)).map_err(|value| *value)
-    }
-
-    /// Returns the value, which is made now if there is none.
-    pub fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
-        self.0.get_or_init(|| alloc::boxed::Box::new(make()))
     }
 }
 

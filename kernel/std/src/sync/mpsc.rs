@@ -2,7 +2,7 @@
 
 use super::{Arc, Mutex};
 use crate::pause::Pause;
-use alloc::collections::VecDeque;
+use alloc_crate::collections::VecDeque;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 
 /// What both ends share.
@@ -76,6 +76,11 @@ impl<T> Receiver<T> {
     /// Returns a value if there is one.
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         self.0.values.lock().ok().and_then(|mut values| values.pop_front()).ok_or(TryRecvError)
+    }
+
+    /// Returns the values that have come.
+    pub fn try_iter(&self) -> impl Iterator<Item = T> + '_ {
+        core::iter::from_fn(|| self.try_recv().ok())
     }
 
     /// Returns the values as they come.
