@@ -13,6 +13,7 @@
 //! | [`keyspace`] | keys, and the shards they lie in |
 //! | [`command`] | the commands, and the table of all |
 //! | [`engine`] | runs requests as tasks |
+//! | [`dialogue`] | a client's requests and replies, whatever carries their bytes |
 //! | [`log`] | what commands have changed, on the disk |
 //! | [`net`] | connections and listeners |
 //! | `snapshot` | snapshots as files |
@@ -47,6 +48,7 @@ mod readme {}
 mod acl;
 pub mod aof;
 pub mod command;
+pub mod dialogue;
 pub mod engine;
 pub mod glob;
 pub mod keyspace;

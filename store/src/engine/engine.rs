@@ -145,7 +145,6 @@ impl Engine {
     }
 
     /// Returns the same handle once more, for what belongs to the same connection.
-    #[cfg(feature = "net")]
     pub(crate) fn share(&self) -> Self {
         Self { inner: self.inner.clone(), handles: self.handles.clone() }
     }

@@ -43,6 +43,7 @@ impl Upkeep {
         Self { expired_at: engine.now(), engine, ticks: 0 }
     }
 
+    #[cfg(feature = "net")]
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
     }

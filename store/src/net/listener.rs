@@ -142,23 +142,23 @@ impl<L: Listen> Listener<L> {
         let is_open =
             settings.number(Setting::ProtectedMode) == 0 || !self.engine.server().acl.accepts_any_password();
         let Some((mut stream, [address, own])) = socket.accept(is_open)? else { return Ok(()) };
-        let most = usize::try_from(settings.number(Setting::MaxClients)).unwrap_or(usize::MAX);
-        if !self.connections.admit(most) {
+        let Some(mut dialogue) = self.connections.dialogues.open(&self.engine, &address, &own) else {
             // If there is no room for it, the client sees the end alone.
             _ = stream.write(b"-ERR max number of clients reached\r\n");
             return Ok(());
-        }
+        };
+        let id = dialogue.id();
         // Relaxed: the number alone counts.
         let worker = self.next.fetch_add(1, Ordering::Relaxed);
-        let registered = cx.register_on(worker, stream, Interest::Both);
-        let (stream, events) = registered.map_err(|error| {
-            self.connections.leave();
-            io::Error::other(error)
-        })?;
-        let session = self.engine.session(&address);
-        session.client.set_local_address(&own);
-        let id = session.id();
-        let connection = Connection::new(stream, self.engine.clone(), session, self.connections.clone());
+        let (stream, events) = match cx.register_on(worker, stream, Interest::Both) {
+            Ok(registered) => registered,
+            Err(error) => {
+                self.connections.dialogues.remove(id);
+                dialogue.close(cx);
+                return Err(io::Error::other(error));
+            }
+        };
+        let connection = Connection::new(stream, dialogue, self.connections.clone());
         // Known before its first event, which may close it.
         let worker = events.worker();
         // A panic closes the connection by a task on it.

@@ -14,7 +14,6 @@
 //! | `connection` | a connection, from its first byte to its end |
 //! | `connections` | all connections, to be closed from elsewhere |
 //! | `listener` | listening sockets |
-//! | `parts` | replies that come before the last ones |
 //! | `socket` | what a stream is to a connection |
 //! | `tls` | streams whose bytes are encrypted |
 //! | `tls_settings` | the settings of TLS |
@@ -23,7 +22,6 @@
 mod connection;
 mod connections;
 mod listener;
-mod parts;
 mod service;
 mod socket;
 #[cfg(feature = "tls")]

@@ -97,19 +97,7 @@ impl Service {
     /// As [`Builder::open`](engine::Builder::open).
     pub fn open(engine: engine::Builder, rt: &Runtime) -> Result<Self, OpenError> {
         let connections = Arc::new(Connections::default());
-        let (open, handle) = (connections.clone(), rt.handle().downgrade());
-        let (listening, runtime) = (open.clone(), handle.clone());
-        let engine = engine.on_close(move |session| {
-            if let Some(rt) = handle.upgrade() {
-                open.close(&rt, session);
-            }
-        });
-        let engine = engine.on_message(move |session| {
-            if let Some(rt) = runtime.upgrade() {
-                listening.deliver(&rt, session);
-            }
-        });
-        let engine = engine.open(rt)?;
+        let engine = connections.dialogues.attach(engine, rt).open(rt)?;
         let ticker = Ticker { upkeep: Upkeep::new(engine.clone()), connections: connections.clone() };
         rt.timer(TICK, |cx| ticker.tick(cx));
         Ok(Self {
@@ -263,7 +251,7 @@ struct Ticker {
 impl Drop for Ticker {
     /// The runtime has begun to end, and drops its timers: nothing serves the connections any more.
     fn drop(&mut self) {
-        self.connections.forget_all();
+        self.connections.dialogues.forget_all();
     }
 }
 
@@ -278,7 +266,7 @@ impl Ticker {
         }
         let timeout = engine.server().settings.number(Setting::Timeout) as u64;
         if timeout > 0 && self.upkeep.is_each(100) {
-            self.connections.close_idle(&rt, engine.now().saturating_sub(timeout * 1000));
+            self.connections.dialogues.end_idle(&rt, engine.now().saturating_sub(timeout * 1000));
         }
         cx.timer(TICK, |cx| self.tick(cx));
     }

@@ -27,7 +27,6 @@ impl Requests {
     }
 
     /// Returns how many bytes of memory it has.
-    #[cfg(feature = "net")]
     pub(crate) fn memory(&self) -> usize {
         let (ranges, ends) = (self.ranges.capacity(), self.ends.capacity());
         self.buffer.capacity() + ranges * size_of::<Range<usize>>() + ends * size_of::<usize>()

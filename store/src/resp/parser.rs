@@ -127,7 +127,6 @@ impl Parser {
     }
 
     /// Returns the number of bytes for which there is room in the buffer.
-    #[cfg(feature = "net")]
     pub(crate) fn room(&self) -> usize {
         self.input.capacity() - self.input.len()
     }

@@ -230,7 +230,6 @@ impl ClientInfo {
     }
 
     /// Notes the address to which the client has connected.
-    #[cfg(feature = "net")]
     pub(crate) fn set_local_address(&self, address: &str) {
         self.local_address.get_or_init(|| address.into());
     }

@@ -124,7 +124,6 @@ impl Memory {
     }
 
     /// Adds to the bytes in buffers of clients.
-    #[cfg(feature = "net")]
     pub(crate) fn add_buffers(&self, bytes: i64) {
         self.counts.buffers.fetch_add(bytes, Ordering::Relaxed);
     }

@@ -132,7 +132,7 @@ impl Actor {
         }
     }
 
-    fn end(mut self: Box<Self>, result: Result<(), String>, cx: &mut Context) {
+    fn end(mut self, result: Result<(), String>, cx: &mut Context) {
         for session in std::mem::take(&mut self.sessions).into_values() {
             self.engine.close(&mut *cx, session);
         }

@@ -1,0 +1,122 @@
+//! All dialogues of an engine, to be reached from elsewhere.
+
+use super::news::{Host, Kind, News};
+use super::talk::Dialogue;
+use crate::engine::{Builder, Engine};
+use crate::server::Setting;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use xtasking::Runtime;
+
+/// All dialogues of an engine. A clone is another handle to the same.
+#[derive(Clone, Default)]
+pub struct Dialogues {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// By the number of their session.
+    hosts: Mutex<HashMap<u64, Box<dyn AnyHost>>>,
+    count: AtomicUsize,
+}
+
+/// A host, whatever it is.
+trait AnyHost: Send {
+    fn bring(&self, rt: &Runtime, news: News);
+}
+
+impl<H: Host> AnyHost for H {
+    fn bring(&self, rt: &Runtime, news: News) {
+        Host::bring(self, rt, news);
+    }
+}
+
+impl Dialogues {
+    /// Lets an engine reach the dialogues: CLIENT KILL ends them, and messages of channels come to
+    /// them.
+    pub fn attach(&self, engine: Builder, rt: &Runtime) -> Builder {
+        let (dialogues, handle) = (self.clone(), rt.handle().downgrade());
+        let bring = move |session: u64, kind: Kind| {
+            if let Some(rt) = handle.upgrade() {
+                dialogues.bring(&rt, session, kind);
+            }
+        };
+        let kill = bring.clone();
+        engine
+            .on_close(move |session| kill(session, Kind::Kill))
+            .on_message(move |session| bring(session, Kind::Messages))
+    }
+
+    /// Opens a dialogue with a client at an address, which has connected to an own address. Returns
+    /// `None` if there are as many as the setting `maxclients` allows.
+    pub fn open(&self, engine: &Engine, address: &str, own_address: &str) -> Option<Dialogue> {
+        let most = engine.server().settings.number(Setting::MaxClients);
+        self.admit(usize::try_from(most).unwrap_or(usize::MAX)).then(|| {
+            let session = engine.session(address);
+            session.client.set_local_address(own_address);
+            Dialogue::new(engine.clone(), session)
+        })
+    }
+
+    /// Counts one more. Returns false if there are `most` already.
+    fn admit(&self, most: usize) -> bool {
+        // Relaxed, as in `remove`: the number alone counts.
+        let one_more = |count: usize| (count < most).then_some(count + 1);
+        self.shared.count.try_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok()
+    }
+
+    /// Adds the host of an open dialogue, before its first requests, which may end it.
+    pub fn insert(&self, session: u64, host: impl Host) {
+        lock(&self.shared.hosts).insert(session, Box::new(host));
+    }
+
+    /// Removes a dialogue that was [closed](Dialogue::close).
+    pub fn remove(&self, session: u64) {
+        let removed = lock(&self.shared.hosts).remove(&session);
+        self.shared.count.fetch_sub(1, Ordering::Relaxed);
+        // Without the lock, as it may be the last handle.
+        drop(removed);
+    }
+
+    /// Forgets all hosts, as the runtime ends: dialogues under way end with their tasks. Until then
+    /// hosts and their objects keep each other.
+    pub fn forget_all(&self) {
+        let all = std::mem::take(&mut *lock(&self.shared.hosts));
+        // Without the lock, as these may be the last handles.
+        drop(all);
+    }
+
+    /// Ends a dialogue if its client cannot send requests yet.
+    #[cfg(feature = "tls")]
+    pub(crate) fn end_handshake(&self, rt: &Runtime, session: u64) {
+        self.bring(rt, session, Kind::EndHandshake);
+    }
+
+    /// Brings news to a dialogue.
+    fn bring(&self, rt: &Runtime, session: u64, kind: Kind) {
+        if let Some(host) = lock(&self.shared.hosts).get(&session) {
+            host.bring(rt, News(kind));
+        }
+    }
+
+    /// Ends all dialogues whose clients have sent nothing since a moment, in ms since 1970.
+    pub fn end_idle(&self, rt: &Runtime, moment: u64) {
+        for host in lock(&self.shared.hosts).values() {
+            host.bring(rt, News(Kind::EndIfIdle(moment)));
+        }
+    }
+}
+
+impl fmt::Debug for Dialogues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dialogues").field("count", &self.shared.count).finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics inside.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
