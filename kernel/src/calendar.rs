@@ -49,7 +49,7 @@ fn seconds_since_1970(date: Date) -> u64 {
     let month = usize::from(date.month).clamp(1, 12) - 1;
     // Years that begin in March, counted from 1999; the first one has a leap day at its end.
     let year = u64::from(date.year) + u64::from(month >= 2);
-    let days = TO_MARCH_1999 + 365 * year + (year + 3) / 4 + BEFORE[month] + u64::from(date.day.max(1)) - 1;
+    let days = TO_MARCH_1999 + 365 * year + year.div_ceil(4) + BEFORE[month] + u64::from(date.day.max(1)) - 1;
     ((days * 24 + u64::from(date.hours)) * 60 + u64::from(date.minutes)) * 60 + u64::from(date.seconds)
 }
 

@@ -61,7 +61,8 @@ pub mod collections {
     pub use alloc_crate::collections::*;
     use hashbrown::DefaultHashBuilder;
 
-    /// A map without an order. Its own hashes can be foreseen: keys that clients choose need others.
+    /// A map without an order. Its own hashes can be foreseen: keys that clients choose need
+    /// others.
     pub type HashMap<K, V, S = DefaultHashBuilder> = hashbrown::HashMap<K, V, S>;
     /// A set without an order, with the same hashes.
     pub type HashSet<T, S = DefaultHashBuilder> = hashbrown::HashSet<T, S>;

@@ -150,8 +150,8 @@ pub fn sleep(time: Duration) {
     }
 }
 
-/// What a thread returns, or its panic, which ends the machine here.
-pub type Result<T> = core::result::Result<T, Box<dyn Any + Send>>;
+/// The panic of a thread. It ends the machine here.
+type Panic = Box<dyn Any + Send>;
 
 /// A thread that can be waited for.
 pub struct JoinHandle<T> {
@@ -162,7 +162,7 @@ pub struct JoinHandle<T> {
 
 impl<T> JoinHandle<T> {
     /// Waits for its result.
-    pub fn join(self) -> Result<T> {
+    pub fn join(self) -> Result<T, Panic> {
         Pause::until(|| self.is_finished());
         let result = self.result.lock().ok().and_then(|mut result| result.take());
         Ok(result.expect("a thread that is done has left its result"))
@@ -260,7 +260,7 @@ pub struct ScopedJoinHandle<'scope, T>(JoinHandle<T>, PhantomData<&'scope ()>);
 
 impl<T> ScopedJoinHandle<'_, T> {
     /// Waits for its result.
-    pub fn join(self) -> Result<T> {
+    pub fn join(self) -> Result<T, Panic> {
         self.0.join()
     }
 

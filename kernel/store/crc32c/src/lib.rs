@@ -10,7 +10,8 @@ static CHECKSUM: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISCSI)
 /// Returns the checksum of bytes that come after others, whose checksum is `before`; 0 if there are
 /// none.
 pub fn crc32c_append(before: u32, bytes: &[u8]) -> u32 {
-    // The state after those bytes: their checksum is its complement, with its bits in reverse order.
+    // The state after those bytes: the complement of their checksum, with its bits in reverse
+    // order.
     let mut digest = CHECKSUM.digest_with_initial((!before).reverse_bits());
     digest.update(bytes);
     digest.finalize()

@@ -13,21 +13,15 @@ use xtasking_store::Engine;
 
 xkernel::program!(run);
 
-/// The least number of databases. The script needs one for each core.
-const DATABASES: usize = 16;
-
 fn run(machine: &'static Machine) {
     let taken = || {
         let (all, free) = machine.memory();
         all - free
     };
     let rt = machine.runtime().build().expect("a worker on each core");
-    let databases = DATABASES.max(rt.workers());
-    let builder = Engine::builder().databases(databases).process_memory(move || Some(taken()));
-    let engine = builder.build(&rt);
-    engine.start_upkeep(&rt);
-    println!("a store on {} cores after {:?}, in {} MiB", rt.workers(), machine.uptime(), taken() >> 20);
-    if let Err(wrong) = play::play(&rt, &engine, |line| println!("{line}")) {
+    println!("a worker on each of {} cores after {:?}", rt.workers(), machine.uptime());
+    let engine = Engine::builder().process_memory(move || Some(taken()));
+    if let Err(wrong) = play::play(&rt, engine, |line| println!("{line}")) {
         println!("{wrong}");
         xkernel::exit(ExitStatus::Failure);
     }
