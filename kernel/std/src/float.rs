@@ -1,16 +1,24 @@
 //! The functions of floating-point numbers that are not in `core`, of the crate `libm`.
 
 /// What `f64` has in the standard library beyond `core`.
-#[expect(missing_docs, reason = "as in the standard library")]
 pub trait Float: Sized {
+    /// Returns the least whole number that is not less.
     fn ceil(self) -> Self;
+    /// Returns the nearest whole number, of two the one farther from zero.
     fn round(self) -> Self;
+    /// Returns the nearest whole number, of two the even one.
     fn round_ties_even(self) -> Self;
+    /// Returns the square root.
     fn sqrt(self) -> Self;
+    /// Returns a power.
     fn powi(self, exponent: i32) -> Self;
+    /// Returns the sine of an angle in radians.
     fn sin(self) -> Self;
+    /// Returns the cosine of an angle in radians.
     fn cos(self) -> Self;
+    /// Returns the angle in radians whose sine it is.
     fn asin(self) -> Self;
+    /// Returns the length of the hypotenuse over two legs.
     fn hypot(self, other: Self) -> Self;
 }
 

@@ -122,8 +122,7 @@ impl<S: Socket> Connection<S> {
             Phase::Open if self.io.unsent() == unsent => {}
             Phase::Open | Phase::Ending => self.send(cx),
             Phase::Broken => self.close(cx),
-            // Replies that have come since have no receiver.
-            Phase::Closed => self.io.output().clear(),
+            Phase::Closed => {}
         }
     }
 
