@@ -22,9 +22,9 @@ use smoltcp::wire::{EthernetAddress, IpAddress, IpCidr, Ipv4Address};
 /// Bytes of each buffer of a socket.
 const SOCKET_BUFFER: usize = 32 << 10;
 /// A peer that says nothing for this time is gone.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(300);
 /// A peer that says nothing is asked after this time.
-const KEEP_ALIVE: Duration = Duration::from_secs(20);
+const KEEP_ALIVE: Duration = Duration::from_secs(60);
 /// The time that a peer has to end a connection which the program has closed.
 const LINGER: Duration = Duration::from_secs(20);
 /// Connections that wait for late packets, after both sides have closed. Older ones are forgotten.
@@ -346,3 +346,6 @@ impl<P: Clone> Slot<P> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
