@@ -277,9 +277,9 @@ fn a_long_stream_comes_back() {
     all_come_back(1, 10 << 20, Faults::default(), 1);
 }
 
-/// Streams go one way at a time. In both ways at once, with such delays, two ends of smoltcp 0.14 may
-/// stop each other: after a timeout each acknowledges in packets that the other takes for old ones.
-/// Other ends do not.
+/// Streams go one way at a time. In both ways at once, with such delays, two ends of smoltcp 0.14
+/// may stop each other: after a timeout each acknowledges in packets that the other takes for old
+/// ones. Other ends do not.
 #[test]
 fn packets_may_be_lost_doubled_and_out_of_order() {
     for seed in 1..5 {
