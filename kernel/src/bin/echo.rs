@@ -1,12 +1,12 @@
-//! Sends back what it is sent: `echo [PORT]`. A connection that begins with `quit` ends the
-//! program.
+//! Sends back what it is sent: `echo [PORT [SEED]]`. A connection that begins with `quit` ends the
+//! program. With a seed some packets are lost, doubled or late.
 
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
 
 use core::str::FromStr;
-use xkernel::network::{Connection, Network, NetworkCard, Service, SessionObject, Settings};
+use xkernel::network::{Connection, Faults, Network, NetworkCard, Service, SessionObject, Settings};
 use xkernel::{Machine, println};
 use xtasking::{Context, Object, Plain, Promise};
 
@@ -16,6 +16,8 @@ xkernel::program!(run);
 const PORT: u16 = 7;
 /// What ends the program, at the beginning of a connection.
 const QUIT: &[u8] = b"quit";
+/// A network on which it is hard to be heard.
+const FAULTS: Faults = Faults { lost: 2, doubled: 2, delay: 3, seed: 0 };
 /// Connections at a time.
 const MOST: usize = 1000;
 
@@ -47,10 +49,13 @@ impl Service for Echo {
 }
 
 fn run(machine: &'static Machine) {
-    let port = machine.arguments().next().map_or(PORT, |port| u16::from_str(port).expect("a port"));
+    let mut arguments = machine.arguments();
+    let port = arguments.next().map_or(PORT, |port| u16::from_str(port).expect("a port"));
+    let faults = |seed| Faults { seed: u64::from_str(seed).expect("a seed"), ..FAULTS };
+    let settings = Settings { faults: arguments.next().map(faults), ..Settings::default() };
     let rt = machine.runtime().build().expect("a worker on each core");
     let card = NetworkCard::take(machine).unwrap_or_else(|error| panic!("{error}"));
-    let network = Network::start(&rt, card, &Settings::default()).expect("the platform has devices");
+    let network = Network::start(&rt, card, &settings).expect("the platform has devices");
     let (quit, end) = rt.promise();
     let quit = rt.plain(Some(quit)).build();
     let echo = move |_peer| Echo { quit: quit.clone(), has_begun: false };

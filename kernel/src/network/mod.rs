@@ -29,6 +29,7 @@
 //! |---|---|
 //! | `card` | the network card: its driver, packets |
 //! | `connection` | a connection as the program sees it |
+//! | `faults` | a bad network, for tests |
 //! | `pipe` | what stack and connection pass to each other |
 //! | `sockets` | the TCP stack over a device, without tasks |
 //! | `stack` | the object that is the stack |
@@ -38,6 +39,7 @@
 mod card;
 #[cfg(target_os = "none")]
 mod connection;
+mod faults;
 mod pipe;
 mod sockets;
 #[cfg(target_os = "none")]
@@ -49,6 +51,7 @@ mod start;
 pub use card::{FreeEntry, NetworkCard, ReceivedPacket};
 #[cfg(target_os = "none")]
 pub use connection::{Connection, Session, SessionObject};
+pub use faults::Faults;
 pub use pipe::{INPUT_LIMIT, OUTPUT_LIMIT};
 #[cfg(target_os = "none")]
 pub use start::{Network, Service};
@@ -64,11 +67,13 @@ pub struct Settings {
     pub prefix: u8,
     /// The machine that leads to other networks.
     pub gateway: Option<[u8; 4]>,
+    /// What happens to packets, for tests; `None` if nothing does.
+    pub faults: Option<Faults>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { address: [10, 0, 2, 15], prefix: 24, gateway: Some([10, 0, 2, 2]) }
+        Self { address: [10, 0, 2, 15], prefix: 24, gateway: Some([10, 0, 2, 2]), faults: None }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::card::NetworkCard;
 use super::connection::Links;
+use super::faults::Faulty;
 use super::pipe::Pipe;
 use super::sockets::{Call, ConnectionId, Sockets};
 use super::{ListenError, Peer, Settings};
@@ -61,7 +62,7 @@ impl Device for Line {
 
 /// The TCP stack.
 pub(super) struct Stack {
-    sockets: Sockets<Line, Arc<dyn Program>>,
+    sockets: Sockets<Faulty<Line>, Arc<dyn Program>>,
     accepts: Vec<(u16, Accept)>,
     /// When the timer that is set calls the stack, in nanoseconds.
     timer: Option<(Timer, u64)>,
@@ -79,7 +80,8 @@ fn now() -> Instant {
 impl Stack {
     pub fn new(card: Registered<NetworkCard>, settings: &Settings, links: Arc<Links>) -> Self {
         let address = card.get().map_or([0; 6], NetworkCard::address);
-        let sockets = Sockets::new(Line(card), address, settings, cpu::counter(), now());
+        let sockets =
+            Sockets::new(Faulty::new(Line(card), settings.faults), address, settings, cpu::counter(), now());
         Self { sockets, accepts: Vec::new(), timer: None, is_poll_spawned: false, ending: Vec::new(), links }
     }
 
@@ -129,6 +131,7 @@ impl Stack {
         self.sockets.look_at_all(now, &mut |call| calls.push(call));
         self.run(calls, this, cx);
         let is_sent = self.sockets.send(now, ROUNDS);
+        self.sockets.device.flush(now);
         let is_done = is_empty && is_sent && !self.card(NetworkCard::is_full).unwrap_or(false);
         if !is_done {
             self.card(NetworkCard::ring);
@@ -143,7 +146,7 @@ impl Stack {
     }
 
     fn card<R>(&mut self, access: impl FnOnce(&mut NetworkCard) -> R) -> Option<R> {
-        self.sockets.device.0.get_mut().map(access)
+        self.sockets.device.device.0.get_mut().map(access)
     }
 
     /// Calls programs, also those of new connections.
@@ -182,7 +185,8 @@ impl Stack {
 
     /// Sets a timer for what is to be done even if no packet arrives.
     fn set_timer(&mut self, now: Instant, this: &StackObject, cx: &mut Context) {
-        let Some(next) = self.sockets.next_time(now) else { return };
+        let late = self.sockets.device.next_time();
+        let Some(next) = self.sockets.next_time(now).into_iter().chain(late).min() else { return };
         let current = clock::now();
         let at = (next.total_micros() as u64).saturating_mul(1000).max(current + SHORTEST);
         match self.timer.take() {
