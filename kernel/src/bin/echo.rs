@@ -17,7 +17,7 @@ const PORT: u16 = 7;
 /// What ends the program, at the beginning of a connection.
 const QUIT: &[u8] = b"quit";
 /// A network on which it is hard to be heard.
-const FAULTS: Faults = Faults { lost: 2, doubled: 2, delay: 3, seed: 0 };
+const FAULTS: Faults = Faults { lost: 1, doubled: 2, delay: 2, seed: 0 };
 /// Connections at a time.
 const MOST: usize = 1000;
 
