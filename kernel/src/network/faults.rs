@@ -9,11 +9,11 @@ use smoltcp::time::{Duration, Instant};
 /// programs. A seed decides it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// Of a hundred packets, so many are lost.
+    /// Per cent of packets that are lost.
     pub lost: u8,
-    /// Of a hundred packets, so many come twice.
+    /// Per cent of packets that come twice.
     pub doubled: u8,
-    /// Each is late by up to this number of milliseconds.
+    /// The milliseconds by which a packet may be late.
     pub delay: u16,
     /// Another seed chooses other packets.
     pub seed: u64,

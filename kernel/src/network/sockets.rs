@@ -156,11 +156,13 @@ impl<D: Device, P: Clone> Sockets<D, P> {
         }
     }
 
-    /// Closes all connections, as their programs would.
+    /// Closes all connections, as their programs would, and drops those that no peer has confirmed.
     pub fn close_all(&mut self, now: Instant, call: &mut dyn FnMut(Call<P>)) {
         for slot in self.slots.iter().flatten() {
-            if let Stage::Open { pipe, .. } = &slot.stage {
-                pipe.close();
+            match &slot.stage {
+                Stage::Beginning => self.sockets.get_mut::<Socket<'_>>(slot.socket).abort(),
+                Stage::Open { pipe, .. } => _ = pipe.close(),
+                Stage::Accepted(_) | Stage::Closing { .. } => {}
             }
         }
         self.look_at_all(now, call);

@@ -285,3 +285,14 @@ fn a_peer_that_does_not_end_its_side_is_cut_off() {
     run(&mut server, &mut clients, |server, _| server.sockets.is_idle());
     assert_eq!(server.closed, 1);
 }
+
+#[test]
+fn connections_that_begin_do_not_hold_up_the_end() {
+    let (a, b) = cable();
+    let (mut server, mut clients) = (Server::new(a, 2, None), Clients::new(b, 2, 100));
+    // No peer has confirmed when the server ends.
+    run(&mut server, &mut clients, |server, _| !server.sockets.is_idle());
+    server.sockets.stop_listening();
+    server.sockets.close_all(server.now, &mut |_| panic!("nothing was accepted"));
+    assert!(server.sockets.is_idle());
+}
