@@ -60,6 +60,11 @@ impl Core {
         self.index.load(Relaxed) as usize
     }
 
+    /// Returns the number of its interrupt controller.
+    pub fn apic_id(&self) -> u8 {
+        self.apic_id.load(Relaxed) as u8
+    }
+
     /// Returns the index of its node.
     pub fn node(&self) -> u16 {
         self.node.load(Relaxed) as u16
@@ -116,20 +121,27 @@ impl Core {
     pub fn wake(&self) {
         // SeqCst: what the caller has written before is seen by the core when it is awake.
         if self.state.swap(CALLED, SeqCst) == ASLEEP {
-            apic::wake(self.apic_id.load(Relaxed) as u8);
+            apic::wake(self.apic_id());
         }
     }
 
     /// Halts this core, which is the calling one, until it is woken. With a time on the clock, at
     /// most until then.
     pub fn sleep(&self, until: Option<u64>) {
+        self.sleep_unless(until, || false);
+    }
+
+    /// As [`sleep`](Self::sleep), but also until `has_event` returns true: it asks before each
+    /// halt, and after each interrupt.
+    pub fn sleep_unless(&self, until: Option<u64>, has_event: impl Fn() -> bool) {
         if self.state.compare_exchange(AWAKE, ASLEEP, SeqCst, SeqCst).is_ok() {
-            let is_over = || until.is_some_and(|until| clock::now() >= until);
+            let is_over = || until.is_some_and(|until| clock::now() >= until) || has_event();
             while self.state.load(SeqCst) == ASLEEP && !is_over() {
                 cpu::halt_unless(|| {
-                    // Held back until the halt, so that it is not over before the halt begins.
+                    // Interrupts are held back until the halt: of the timer, so that it is not over
+                    // before the halt begins; of a device that reports after this look.
                     until.into_iter().for_each(clock::interrupt_at);
-                    self.state.load(SeqCst) != ASLEEP
+                    self.state.load(SeqCst) != ASLEEP || has_event()
                 });
             }
             if until.is_some() {

@@ -31,9 +31,11 @@
 //! | `console` | the serial port |
 //! | `cores` | the cores: their jobs, sleep and wake-ups |
 //! | `cpu` | registers, interrupts, what a core does for itself |
+//! | `devices` | how devices are found, and how they interrupt |
 //! | `lock` | a lock that spins |
 //! | `machine` | what a program knows of the machine |
 //! | `memory` | page tables, page frames by node, the heap |
+//! | `network` | the network: a card, TCP, connections |
 //! | `platform`, `platform/workers` | the platform of runtimes |
 //! | `report` | panics, faults, the end |
 //! | `start` | the order in which all of it begins |
@@ -58,10 +60,12 @@ mod console;
 mod cores;
 #[cfg(target_os = "none")]
 mod cpu;
+mod devices;
 mod lock;
 #[cfg(target_os = "none")]
 mod machine;
 mod memory;
+pub mod network;
 #[cfg(target_os = "none")]
 mod platform;
 #[cfg(target_os = "none")]
@@ -71,6 +75,8 @@ mod start;
 
 #[cfg(target_os = "none")]
 pub use console::print;
+#[cfg(target_os = "none")]
+pub use devices::DeviceError;
 #[cfg(target_os = "none")]
 pub use machine::Machine;
 #[cfg(target_os = "none")]

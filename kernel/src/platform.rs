@@ -8,23 +8,24 @@
 mod workers;
 
 use crate::cores::{self, Core};
+use crate::devices::NOWHERE;
 use crate::lock::SpinLock;
 use crate::memory::{NodePages, zones};
 use crate::{MAX_CORES, Machine, clock};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use core::task::Waker;
 use core::time::Duration;
 use workers::{WakeCore, Workers};
+use xtasking::events::EventQueues;
 use xtasking::platform::{CpuTopology, Driver, PageSource, Platform, PlatformError, WouldBlock};
 
 /// The worker that runs while the program waits.
 const PROGRAM_WORKER: usize = 0;
 /// The core that has the program.
 const PROGRAM_CORE: usize = 0;
-/// The core of a worker that no core drives.
-const NOWHERE: usize = usize::MAX;
 /// The time of a wait without a limit.
 const NEVER: u64 = u64::MAX;
 /// Probes of an idle worker's own sources before it searches elsewhere.
@@ -110,7 +111,7 @@ impl Cores {
         let workers = self.workers.clone();
         let job: cores::Job = Box::new(move || {
             let core = cores::own();
-            workers.places[worker].store(core.index(), SeqCst);
+            workers.devices.move_to_core(worker, core.index());
             core.work_for(number, driver.view(), || driver.run());
             workers.end_job(core);
         });
@@ -181,8 +182,7 @@ impl Cores {
     fn drive(&self, core: &'static Core, until: u64, is_over: &mut dyn FnMut() -> bool) -> Driven {
         let Some(mut driver) = self.program_worker.with(Option::take) else { return Driven::NotAtAll };
         self.limit.store(until, Relaxed);
-        // SeqCst: before the worker says that it falls asleep, and so is woken.
-        self.workers.places[PROGRAM_WORKER].store(core.index(), SeqCst);
+        self.workers.devices.move_to_core(PROGRAM_WORKER, core.index());
         let was_over = core.work_for(self.number, driver.view(), || driver.run_until(is_over));
         let mut goes_on = was_over;
         while goes_on {
@@ -190,7 +190,7 @@ impl Cores {
                 goes_on = core.work_for(self.number, driver.view(), || driver.run_until(|| false));
                 continue;
             }
-            self.workers.places[PROGRAM_WORKER].store(NOWHERE, SeqCst);
+            self.workers.devices.move_to_core(PROGRAM_WORKER, NOWHERE);
             self.program_worker.with(|place| *place = Some(driver));
             // `leave` may have been called since the load above, and then found no driver.
             if !self.is_left.load(SeqCst) {
@@ -198,9 +198,9 @@ impl Cores {
             }
             let Some(back) = self.program_worker.with(Option::take) else { return Driven::ToTheWaitsEnd };
             driver = back;
-            self.workers.places[PROGRAM_WORKER].store(core.index(), SeqCst);
+            self.workers.devices.move_to_core(PROGRAM_WORKER, core.index());
         }
-        self.workers.places[PROGRAM_WORKER].store(NOWHERE, SeqCst);
+        self.workers.devices.move_to_core(PROGRAM_WORKER, NOWHERE);
         drop(driver);
         self.has_program_worker.store(false, SeqCst);
         if was_over { Driven::ToTheWaitsEnd } else { Driven::ToItsEnd }
@@ -259,8 +259,7 @@ impl Platform for Cores {
             core.sleep(None);
         }
         core.set_works_for(self.number);
-        // SeqCst: before the worker says that it falls asleep, and so is woken.
-        self.workers.places[worker].store(core.index(), SeqCst);
+        self.workers.devices.move_to_core(worker, core.index());
     }
 
     fn park(&self, worker: usize) {
@@ -271,13 +270,21 @@ impl Platform for Cores {
         let is_program = self.shares_first && worker == PROGRAM_WORKER;
         let limit = if is_program { self.limit.load(Relaxed) } else { NEVER };
         let until = until.min(limit);
-        cores::own().sleep((until != NEVER).then_some(until));
+        // An event that was found before, and that a task is to take later, is no reason to return.
+        let has_event = Cell::new(false);
+        let look = || {
+            has_event.set(has_event.get() || self.workers.devices.look(worker));
+            has_event.get()
+        };
+        cores::own().sleep_unless((until != NEVER).then_some(until), look);
+    }
+
+    fn events(&self) -> Option<&dyn EventQueues> {
+        Some(&self.workers.devices)
     }
 
     fn wake(&self, worker: usize) {
-        // SeqCst, with the store before a worker is driven.
-        let place = self.workers.places.get(worker).map_or(NOWHERE, |place| place.load(SeqCst));
-        if let Some(core) = cores::all().get(place) {
+        if let Some(core) = cores::all().get(self.workers.devices.core_of(worker)) {
             core.wake();
         }
     }

@@ -27,6 +27,8 @@ pub(crate) mod vector {
     pub const TIMER: u8 = 32;
     /// Another core has work for this one.
     pub const WAKE: u8 = 33;
+    /// A device has something to report.
+    pub const DEVICE: u8 = 34;
     /// None: the controller had one that has gone.
     pub const SPURIOUS: u8 = 35;
 }

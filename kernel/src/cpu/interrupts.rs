@@ -87,7 +87,7 @@ extern "C" fn on_interrupt(frame: &Frame) {
         NON_MASKABLE => report::halt_if_stopped(),
         number if number < FAULTS => report::fault(frame),
         number if number == u64::from(vector::SPURIOUS) => {}
-        // A timer or a wake-up only ends a halt: what is to be done is in memory.
+        // The timer, a wake-up or a device only ends a halt: what is to be done is in memory.
         _ => apic::end_interrupt(),
     }
 }

@@ -16,7 +16,7 @@ pub(crate) mod stack {
     pub const DOUBLE_FAULT: u8 = 2;
     /// The NMI.
     pub const NON_MASKABLE: u8 = 3;
-    /// Wake-ups, the timer.
+    /// Wake-ups, the timer, devices.
     pub const INTERRUPT: u8 = 4;
 }
 

@@ -5,7 +5,7 @@
 //! | constants of the image | yes | | |
 //! | code of the image | yes | | yes |
 //! | data of the image, all other memory, stacks | yes | yes | |
-//! | the registers of the interrupt controllers, not cached | yes | yes | |
+//! | the registers of devices and interrupt controllers, not cached | yes | yes | |
 //! | the first 2 MiB, gaps below stacks, what is no memory | | | |
 //!
 //! Tables are written before other cores start, or map what was not mapped before.
@@ -92,8 +92,8 @@ pub(crate) unsafe fn begin(memory: &super::Spans, frames: Frames<'_>) {
     unsafe { cpu::set_page_root(root) };
 }
 
-/// Maps whole pages to themselves.
-fn map_itself(span: Span, how: Use, frames: Frames<'_>) {
+/// Maps whole pages to themselves. Pages that are mapped already must have the same use.
+pub(crate) fn map_itself(span: Span, how: Use, frames: Frames<'_>) {
     let mut at = span.start;
     while at < span.end {
         let is_large = at.is_multiple_of(LARGE_PAGE) && span.end - at >= LARGE_PAGE;

@@ -1,8 +1,8 @@
 //! What the cores of a platform share: where its workers are, and which cores wait for it.
 
-use super::NOWHERE;
+use crate::clock;
 use crate::cores::{self, Core};
-use crate::{MAX_CORES, clock};
+use crate::devices::DeviceQueues;
 use alloc::sync::Arc;
 use alloc::task::Wake;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
@@ -10,8 +10,8 @@ use core::time::Duration;
 
 /// What the cores of a platform share.
 pub(super) struct Workers {
-    /// The core that drives each worker.
-    pub places: [AtomicUsize; MAX_CORES],
+    /// The core that drives each worker, and its devices.
+    pub devices: DeviceQueues,
     /// Workers on other cores that have not ended.
     pub running: AtomicUsize,
     /// The cores that wait for this runtime, a bit each.
@@ -25,7 +25,7 @@ pub(super) struct Workers {
 impl Workers {
     pub const fn new() -> Self {
         Self {
-            places: [const { AtomicUsize::new(NOWHERE) }; MAX_CORES],
+            devices: DeviceQueues::new(),
             running: AtomicUsize::new(0),
             waiting: AtomicU64::new(0),
             watching: AtomicU64::new(0),

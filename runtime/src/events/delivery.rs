@@ -3,6 +3,7 @@
 use super::Ready;
 use super::handlers::Handler;
 use super::registered::Place;
+use crate::annotation::Priority;
 use crate::object::{Object, ObjectBuilder, Plain};
 use crate::scheduler::{Context, RuntimeHandle};
 use crate::sync::{AcqRel, AtomicU32};
@@ -13,6 +14,7 @@ use core::fmt;
 /// comes earlier waits. Dropping it drops the events, as long as the source is registered.
 pub struct Events {
     place: Place,
+    priority: Priority,
 }
 
 /// An event of a source: what it is ready for, and the object that is written.
@@ -51,7 +53,14 @@ pub enum Handled {
 
 impl Events {
     pub(super) fn new(place: Place) -> Self {
-        Self { place }
+        Self { place, priority: Priority::default() }
+    }
+
+    /// Gives the tasks of these events a priority: [high](Priority::High) for a device that drops
+    /// what it has no room for. The default is [normal](Priority::Normal).
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.priority = priority;
+        self
     }
 
     /// Returns the worker that looks for the events.
@@ -84,10 +93,14 @@ impl Events {
         T: Send + 'static,
         F: Fn(&mut T, Event<'_, T>, &mut Context) -> Handled + Send + Sync + 'static,
     {
-        let Self { place } = self;
-        let delivery =
-            Delivery { place: place.clone(), object: object.clone(), handler, pending: AtomicU32::new(0) };
-        let delivery = Arc::new(delivery);
+        let Self { place, priority } = self;
+        let delivery = Arc::new(Delivery {
+            place: place.clone(),
+            object: object.clone(),
+            priority,
+            handler,
+            pending: AtomicU32::new(0),
+        });
         let handlers = place.shared.outside.handlers(place.worker);
         // Without a source there is nothing to deliver.
         let Ok(early) = handlers.set(place.token, delivery.clone()) else { return };
@@ -107,6 +120,7 @@ impl fmt::Debug for Events {
 struct Delivery<T: Send + 'static, F> {
     place: Place,
     object: Object<Plain<T>>,
+    priority: Priority,
     handler: F,
     /// What the source is ready for, for the next task; and [`SPAWNED`].
     pending: AtomicU32,
@@ -124,7 +138,8 @@ where
         // AcqRel: the task that takes this sees what was before the event.
         if self.pending.fetch_or(ready.bits() | SPAWNED, AcqRel) & SPAWNED == 0 {
             let run = Run { delivery: self.clone(), has_ended: false };
-            cx.task(self.object.write()).spawn(move |value, cx| run.call(value, cx));
+            let task = cx.task(self.object.write()).priority(self.priority);
+            task.spawn(move |value, cx| run.call(value, cx));
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use xtasking::events::net::{TcpListener, TcpStream};
 use xtasking::events::{Buffered, Event, Filled, Handled, Interest};
 use xtasking::platform::Simulation;
-use xtasking::{Context, JoinError, Runtime};
+use xtasking::{Context, JoinError, Priority, Runtime};
 
 /// Sends back what it gets. Panics at an exclamation mark.
 struct Echo {
@@ -146,6 +146,31 @@ fn what_comes_before_its_handler_waits_for_it() {
     let mut answer = [0; 5];
     client.read_exact(&mut answer).unwrap();
     assert_eq!(&answer, b"early");
+}
+
+#[test]
+fn events_of_higher_priority_are_handled_first() {
+    let _watched = watchdog();
+    let rt = Setting::Threads { workers: 1 }.build();
+    let (sender, handled) = mpsc::channel();
+    let mut clients = [Priority::Low, Priority::High].map(|priority| {
+        let (client, stream) = connect();
+        let (stream, events) = rt.register(stream, Interest::Readable).unwrap();
+        let sender = sender.clone();
+        events.priority(priority).deliver(stream, move |_stream, _event, _cx| {
+            sender.send(priority).unwrap();
+            Handled::Fully
+        });
+        client
+    });
+    // Both are there when the worker looks.
+    let write = move |(), _cx: &mut Context| {
+        clients.iter_mut().for_each(|client| client.write_all(b"event").unwrap());
+        clients
+    };
+    let clients = rt.task(()).submit(write).join().unwrap();
+    assert_eq!([handled.recv().unwrap(), handled.recv().unwrap()], [Priority::High, Priority::Low]);
+    drop(clients);
 }
 
 #[test]
