@@ -1,6 +1,13 @@
-//! Talks to the image `echo` from outside, and checks what comes back. It runs on the host.
+//! Talks to the images `echo` and `store` from outside, and checks what comes back. It runs on the
+//! host.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `resp` | commands for `store` |
 
 #![forbid(unsafe_code)]
+
+mod resp;
 
 use std::error::Error;
 use std::io::{Read, Write};
@@ -21,7 +28,8 @@ const LIMIT: Duration = Duration::from_secs(300);
 const PATIENCE: Duration = Duration::from_secs(2);
 
 const USAGE: &str = "usage: xkernel-client PORT (quit | many CONNECTIONS | transfer MEBIBYTES | \
-                     slow MEBIBYTES | broken CONNECTIONS)";
+                     slow MEBIBYTES | broken CONNECTIONS | resp CONNECTIONS MEBIBYTES | \
+                     resp-broken CONNECTIONS MEBIBYTES | shutdown)";
 
 fn main() {
     let arguments: Vec<_> = env::args().skip(1).collect();
@@ -39,6 +47,11 @@ fn run(arguments: &[&str]) -> Outcome {
         [port, "transfer", mebibytes] => transfer(port.parse()?, mebibytes.parse()?),
         [port, "slow", mebibytes] => slow(port.parse()?, mebibytes.parse()?),
         [port, "broken", count] => broken(port.parse()?, count.parse()?),
+        [port, "resp", count, mebibytes] => resp::talk(port.parse()?, count.parse()?, mebibytes.parse()?),
+        [port, "resp-broken", count, mebibytes] => {
+            resp::break_off(port.parse()?, count.parse()?, mebibytes.parse()?)
+        }
+        [port, "shutdown"] => resp::shut_down(port.parse()?),
         _ => Err(USAGE.into()),
     }
 }

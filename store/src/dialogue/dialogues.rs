@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use xtasking::Runtime;
+use xtasking::{Handle, Promise, Runtime};
 
 /// All dialogues of an engine. A clone is another handle to the same.
 #[derive(Clone, Default)]
@@ -21,6 +21,8 @@ struct Shared {
     /// By the number of their session.
     hosts: Mutex<HashMap<u64, Box<dyn AnyHost>>>,
     count: AtomicUsize,
+    /// To be fulfilled when there are no hosts.
+    ending: Mutex<Vec<Promise<()>>>,
 }
 
 /// A host, whatever it is.
@@ -79,6 +81,28 @@ impl Dialogues {
         self.shared.count.fetch_sub(1, Ordering::Relaxed);
         // Without the lock, as it may be the last handle.
         drop(removed);
+        self.note_end();
+    }
+
+    /// Ends all dialogues, each once its requests are done and their replies sent; waits for keys
+    /// end now. The result is there when all are [removed](Self::remove). A client that takes no
+    /// replies delays it, and so does one that comes meanwhile.
+    pub fn finish(&self, rt: &Runtime) -> Handle<()> {
+        let (promise, handle) = rt.promise();
+        lock(&self.shared.ending).push(promise);
+        for host in lock(&self.shared.hosts).values() {
+            host.bring(rt, News(Kind::Finish));
+        }
+        self.note_end();
+        handle
+    }
+
+    /// Fulfils the promises of [`finish`](Self::finish) if no dialogue is left.
+    fn note_end(&self) {
+        if lock(&self.shared.hosts).is_empty() {
+            let ending = std::mem::take(&mut *lock(&self.shared.ending));
+            ending.into_iter().for_each(|promise| promise.fulfil(()));
+        }
     }
 
     /// Forgets all hosts, as the runtime ends: dialogues under way end with their tasks. Until then

@@ -53,15 +53,20 @@
 //! | `dialogues` | [`Dialogues`]: all dialogues, to be reached from elsewhere |
 //! | `news` | [`News`]: what comes from elsewhere |
 //! | `parts` | replies that come before the last ones |
+//! | `refusal` | clients that are not served |
 //! | `talk` | [`Dialogue`] |
+//! | `upkeep` | what happens again and again |
 //! | `way_back` | how a session comes back |
 
 mod dialogues;
 mod news;
 mod parts;
+mod refusal;
 mod talk;
+mod upkeep;
 mod way_back;
 
 pub use dialogues::Dialogues;
 pub use news::{Host, News};
+pub use refusal::{DENIED, TOO_MANY, has_protected_mode};
 pub use talk::{Dialogue, Phase};

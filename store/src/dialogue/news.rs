@@ -22,6 +22,8 @@ pub(super) enum Kind {
     Kill,
     /// It ends if its client has sent nothing since then, in ms since 1970.
     EndIfIdle(u64),
+    /// It ends once its requests are done.
+    Finish,
     /// It ends if its client cannot send requests yet.
     #[cfg(feature = "tls")]
     EndHandshake,
@@ -51,6 +53,7 @@ impl fmt::Debug for News {
             Kind::Messages => "Messages",
             Kind::Kill => "Kill",
             Kind::EndIfIdle(_) => "EndIfIdle",
+            Kind::Finish => "Finish",
             #[cfg(feature = "tls")]
             Kind::EndHandshake => "EndHandshake",
         })

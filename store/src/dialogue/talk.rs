@@ -154,6 +154,7 @@ impl Dialogue {
             Kind::Kill => self.break_off(),
             Kind::EndIfIdle(moment) if self.session.is_some() && self.heard_at < moment => self.break_off(),
             Kind::EndIfIdle(_) => {}
+            Kind::Finish => self.end(cx),
             #[cfg(feature = "tls")]
             Kind::EndHandshake => self.break_off(),
         }
@@ -214,7 +215,7 @@ impl Dialogue {
         }
     }
 
-    /// Notes that the client sends nothing more: the dialogue ends once its requests are done. A
+    /// Notes that nothing more comes: the dialogue ends once its requests are done. A
     /// wait for a key ends now, or when it begins.
     pub fn end(&mut self, cx: &mut Context) {
         if self.phase == Phase::Open {

@@ -89,5 +89,4 @@ pub use client::Client;
 pub use engine::Engine;
 pub use load::LoadProgress;
 pub use part::SendEarly;
-#[cfg(feature = "net")]
 pub(crate) use upkeep::{TICK, Upkeep};

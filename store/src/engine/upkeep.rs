@@ -30,7 +30,9 @@ impl Drop for Upkeep {
 
 impl Engine {
     /// Starts a timer that ends waits, removes expired keys, takes snapshots and bounds the memory.
-    /// It goes on until the runtime ends, and keeps the engine until then. A
+    /// It goes on until the runtime ends, and keeps the engine until then. Programs with
+    /// connections have
+    /// [`Dialogues::start_upkeep`](crate::dialogue::Dialogues::start_upkeep) instead, and a
     /// `Service` of the module `net` has it already.
     pub fn start_upkeep(&self, rt: &Runtime) {
         let upkeep = Upkeep::new(self.clone());
@@ -43,7 +45,6 @@ impl Upkeep {
         Self { expired_at: engine.now(), engine, ticks: 0 }
     }
 
-    #[cfg(feature = "net")]
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
     }

@@ -3,15 +3,23 @@
 use super::connection::Connection;
 use super::socket::Socket;
 use crate::dialogue::Dialogues;
-#[cfg(feature = "tls")]
-use std::collections::VecDeque;
-#[cfg(feature = "tls")]
-use std::sync::{Mutex, PoisonError};
 use xtasking::{Object, Plain};
+#[cfg(feature = "tls")]
+use {
+    crate::engine::Engine,
+    std::collections::VecDeque,
+    std::sync::{Arc, Mutex, PoisonError},
+    std::time::Duration,
+    xtasking::Runtime,
+};
 
 /// How long a handshake may take, in ms.
 #[cfg(feature = "tls")]
 const LONGEST_HANDSHAKE: u64 = 10_000;
+
+/// The time between two looks for handshakes that take too long.
+#[cfg(feature = "tls")]
+const HANDSHAKE_PERIOD: Duration = Duration::from_millis(100);
 
 /// The open connections.
 #[derive(Default)]
@@ -35,9 +43,19 @@ impl Connections {
         self.dialogues.insert(session, connection);
     }
 
+    /// Closes connections whose handshakes take too long, until the runtime ends.
+    #[cfg(feature = "tls")]
+    pub fn watch_handshakes(self: Arc<Self>, engine: Engine, rt: &Runtime) {
+        rt.timer(HANDSHAKE_PERIOD, move |cx| {
+            let rt = cx.handle();
+            self.close_slow_handshakes(&rt, engine.now());
+            self.watch_handshakes(engine, &rt);
+        });
+    }
+
     /// Closes the connections whose handshakes take too long. Each is looked at once.
     #[cfg(feature = "tls")]
-    pub fn close_slow_handshakes(&self, rt: &xtasking::Runtime, now: u64) {
+    fn close_slow_handshakes(&self, rt: &Runtime, now: u64) {
         let is_due = |&mut (_, began): &mut (u64, u64)| now.saturating_sub(began) > LONGEST_HANDSHAKE;
         // Nothing panics inside.
         let handshakes = || self.handshakes.lock().unwrap_or_else(PoisonError::into_inner);

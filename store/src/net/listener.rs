@@ -3,8 +3,8 @@
 use super::connection::Connection;
 use super::connections::Connections;
 use super::socket::Socket;
+use crate::dialogue::{DENIED, TOO_MANY, has_protected_mode};
 use crate::engine::Engine;
-use crate::server::Setting;
 use std::io::{self, ErrorKind, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -31,11 +31,6 @@ pub(super) trait Listen: Source + Send + 'static {
     /// as it is elsewhere and there is no password.
     fn accept(&mut self, is_open: bool) -> io::Result<Option<(Self::Stream, [String; 2])>>;
 }
-
-/// What Redis says to a client that is elsewhere.
-const DENIED: &[u8] =
-    b"-DENIED Redis is running in protected mode because protected mode is enabled and no password is \
-set for the default user. In this mode connections are only accepted from the loopback interface.\r\n";
 
 impl Listen for TcpListener {
     type Stream = BatchedStream<TcpStream>;
@@ -138,13 +133,11 @@ impl<L: Listen> Listener<L> {
     /// Accepts a client.
     fn accept(&mut self, cx: &mut Context) -> io::Result<()> {
         let Some(socket) = self.socket.get_mut() else { return Err(ErrorKind::WouldBlock.into()) };
-        let settings = &self.engine.server().settings;
-        let is_open =
-            settings.number(Setting::ProtectedMode) == 0 || !self.engine.server().acl.accepts_any_password();
+        let is_open = !has_protected_mode(&self.engine);
         let Some((mut stream, [address, own])) = socket.accept(is_open)? else { return Ok(()) };
         let Some(mut dialogue) = self.connections.dialogues.open(&self.engine, &address, &own) else {
             // If there is no room for it, the client sees the end alone.
-            _ = stream.write(b"-ERR max number of clients reached\r\n");
+            _ = stream.write(TOO_MANY);
             return Ok(());
         };
         let id = dialogue.id();

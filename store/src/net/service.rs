@@ -2,20 +2,19 @@
 
 use super::connections::Connections;
 use super::listener::{Listen, Listener};
-use crate::engine::{self, Engine, TICK, Upkeep};
+use crate::engine::{self, Engine};
 use crate::log::OpenError;
-use crate::server::Setting;
 use std::net::{SocketAddr, ToSocketAddrs};
 #[cfg(unix)]
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::{error, fmt, io};
+use xtasking::Runtime;
 use xtasking::events::net::TcpListener;
 #[cfg(unix)]
 use xtasking::events::net::UnixListener;
 use xtasking::platform::{PlatformError, SimulatedListener};
-use xtasking::{Context, Runtime};
 
 /// A store that listens; dropping it leaves the connections as they are. They are closed when the
 /// runtime ends.
@@ -98,8 +97,9 @@ impl Service {
     pub fn open(engine: engine::Builder, rt: &Runtime) -> Result<Self, OpenError> {
         let connections = Arc::new(Connections::default());
         let engine = connections.dialogues.attach(engine, rt).open(rt)?;
-        let ticker = Ticker { upkeep: Upkeep::new(engine.clone()), connections: connections.clone() };
-        rt.timer(TICK, |cx| ticker.tick(cx));
+        connections.dialogues.start_upkeep(&engine, rt);
+        #[cfg(feature = "tls")]
+        connections.clone().watch_handshakes(engine.clone(), rt);
         Ok(Self {
             engine,
             connections,
@@ -239,35 +239,5 @@ impl Drop for Service {
 impl fmt::Debug for Service {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Service").field("engine", &self.engine).finish_non_exhaustive()
-    }
-}
-
-/// What happens again and again.
-struct Ticker {
-    upkeep: Upkeep,
-    connections: Arc<Connections>,
-}
-
-impl Drop for Ticker {
-    /// The runtime has begun to end, and drops its timers: nothing serves the connections any more.
-    fn drop(&mut self) {
-        self.connections.dialogues.forget_all();
-    }
-}
-
-impl Ticker {
-    fn tick(mut self, cx: &mut Context) {
-        let rt = cx.handle();
-        self.upkeep.tick(&rt);
-        let engine = self.upkeep.engine();
-        #[cfg(feature = "tls")]
-        if self.upkeep.is_each(10) {
-            self.connections.close_slow_handshakes(&rt, engine.now());
-        }
-        let timeout = engine.server().settings.number(Setting::Timeout) as u64;
-        if timeout > 0 && self.upkeep.is_each(100) {
-            self.connections.dialogues.end_idle(&rt, engine.now().saturating_sub(timeout * 1000));
-        }
-        cx.timer(TICK, |cx| self.tick(cx));
     }
 }

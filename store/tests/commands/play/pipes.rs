@@ -131,7 +131,18 @@ pub fn run(rt: &Runtime, engine: &Engine, dialogues: &Dialogues) -> Result<Strin
     c.expect_end(rt, "-ERR Protocol error: invalid bulk length\r\n")?;
     a.send(rt, "QUIT\r\n");
     a.expect_end(rt, "+OK\r\n")?;
-    run_many(rt, &(0..rt.workers()).map(open).collect::<Result<Vec<_>, _>>()?)
+    let told = run_many(rt, &(0..rt.workers()).map(open).collect::<Result<Vec<_>, _>>()?)?;
+    finish(rt, dialogues, &open(0)?, &open(rt.workers() - 1)?)?;
+    Ok(told)
+}
+
+/// Ends all dialogues: one that waits for a key, and one that does nothing.
+fn finish(rt: &Runtime, dialogues: &Dialogues, waiting: &Pipe, idle: &Pipe) -> Result<(), String> {
+    waiting.ask(rt, "PING\r\nBLPOP pipe:q 0\r\n", "+PONG\r\n")?;
+    idle.ask(rt, "PING\r\n", "+PONG\r\n")?;
+    let all = dialogues.finish(rt);
+    [waiting, idle].into_iter().try_for_each(|pipe| pipe.expect_end(rt, ""))?;
+    all.join().map_err(|error| format!("pipes: {error}"))
 }
 
 /// Sends many requests by all connections at once.

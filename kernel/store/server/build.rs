@@ -1,0 +1,10 @@
+//! Links the image with the kernel's layout.
+
+#![forbid(unsafe_code)]
+
+#[path = "../../link.rs"]
+mod link;
+
+fn main() {
+    link::link("../..");
+}
