@@ -53,19 +53,22 @@ fn seconds_since_1970(date: Date) -> u64 {
     ((days * 24 + u64::from(date.hours)) * 60 + u64::from(date.minutes)) * 60 + u64::from(date.seconds)
 }
 
+/// How often the clock is read until it does not change meanwhile. It changes for 2 ms of a second.
+#[cfg(target_os = "none")]
+const ATTEMPTS: usize = 100_000;
+
 /// Returns the seconds since 1970 by the machine's clock, which is taken to have the time of
-/// Greenwich.
+/// Greenwich; 0 if the machine has no such clock.
 #[cfg(target_os = "none")]
 pub(crate) fn now() -> u64 {
-    loop {
-        let read = || (REGISTERS.map(register), STATUS.map(register));
+    let read = || (REGISTERS.map(register), STATUS.map(register));
+    let attempt = |_| {
         let (registers, [changing, status]) = read();
         // The same twice: no part has changed in between.
-        if changing & CHANGES == 0 && read() == (registers, [changing, status]) {
-            return seconds_since_1970(date(registers, status));
-        }
-        core::hint::spin_loop();
-    }
+        let is_whole = changing & CHANGES == 0 && read() == (registers, [changing, status]);
+        is_whole.then(|| seconds_since_1970(date(registers, status)))
+    };
+    (0..ATTEMPTS).find_map(attempt).unwrap_or(0)
 }
 
 /// Reads a register of the clock.

@@ -137,7 +137,7 @@ pub fn park_timeout(limit: Duration) {
     if !TOKENS[bare::current()].load(SeqCst) {
         bare::park(Some(limit));
     }
-    TOKENS[bare::current()].store(false, SeqCst);
+    _ = TOKENS[bare::current()].swap(false, SeqCst);
 }
 
 /// Halts this core for a time.
@@ -290,8 +290,9 @@ pub fn scope<'env, R>(run: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) 
     let scope = Scope { threads: Mutex::new(Vec::new()), _borrows: PhantomData };
     // SAFETY: the scope outlives its threads, as they are waited for below.
     let result = run(unsafe { &*(&raw const scope).cast() });
-    let threads = scope.threads.lock().map(|threads| threads.clone()).unwrap_or_default();
-    for is_done in threads {
+    // A thread adds those that it starts before it is done itself. So once all are done that were
+    // taken, an empty list is the end.
+    while let Some(is_done) = scope.threads.lock().ok().and_then(|mut threads| threads.pop()) {
         // Acquire pairs with the Release of the core that ran it.
         Pause::until(|| is_done.load(Acquire));
     }

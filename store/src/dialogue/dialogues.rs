@@ -19,10 +19,17 @@ pub struct Dialogues {
 #[derive(Default)]
 struct Shared {
     /// By the number of their session.
-    hosts: Mutex<HashMap<u64, Box<dyn AnyHost>>>,
+    places: Mutex<HashMap<u64, Place>>,
     count: AtomicUsize,
-    /// To be fulfilled when there are no hosts.
+    /// To be fulfilled when there are no dialogues.
     ending: Mutex<Vec<Promise<()>>>,
+}
+
+/// Where an open dialogue is.
+enum Place {
+    /// It has no host yet, and this is what came until now.
+    Opened(Vec<Kind>),
+    Hosted(Box<dyn AnyHost>),
 }
 
 /// A host, whatever it is.
@@ -54,10 +61,17 @@ impl Dialogues {
 
     /// Opens a dialogue with a client at an address, which has connected to an own address. Returns
     /// `None` if there are as many as the setting `maxclients` allows.
+    ///
+    /// Each dialogue must be [closed](Dialogue::close) and [removed](Self::remove) in the end, also
+    /// if it gets no host: until then it counts, and its client is in the list of clients.
     pub fn open(&self, engine: &Engine, address: &str, own_address: &str) -> Option<Dialogue> {
         let most = engine.server().settings.number(Setting::MaxClients);
         self.admit(usize::try_from(most).unwrap_or(usize::MAX)).then(|| {
+            // With the lock, as what comes for the session needs its place.
+            let mut places = lock(&self.shared.places);
             let session = engine.session(address);
+            places.insert(session.id(), Place::Opened(Vec::new()));
+            drop(places);
             session.client.set_local_address(own_address);
             Dialogue::new(engine.clone(), session)
         })
@@ -70,14 +84,22 @@ impl Dialogues {
         self.shared.count.try_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok()
     }
 
-    /// Adds the host of an open dialogue, before its first requests, which may end it.
-    pub fn insert(&self, session: u64, host: impl Host) {
-        lock(&self.shared.hosts).insert(session, Box::new(host));
+    /// Adds the host of an open dialogue, before its first requests, which may end it. What came
+    /// for the dialogue until now is brought at once.
+    pub fn insert(&self, rt: &Runtime, session: u64, host: impl Host) {
+        let mut places = lock(&self.shared.places);
+        // Without a place all dialogues were forgotten.
+        let Some(place) = places.get_mut(&session) else { return };
+        let before = std::mem::replace(place, Place::Hosted(Box::new(host.clone())));
+        drop(places);
+        if let Place::Opened(kinds) = before {
+            kinds.into_iter().for_each(|kind| host.bring(rt, News(kind)));
+        }
     }
 
-    /// Removes a dialogue that was [closed](Dialogue::close).
+    /// Removes a dialogue that was [closed](Dialogue::close). Calling it again does nothing.
     pub fn remove(&self, session: u64) {
-        let removed = lock(&self.shared.hosts).remove(&session);
+        let Some(removed) = lock(&self.shared.places).remove(&session) else { return };
         self.shared.count.fetch_sub(1, Ordering::Relaxed);
         // Without the lock, as it may be the last handle.
         drop(removed);
@@ -90,8 +112,8 @@ impl Dialogues {
     pub fn finish(&self, rt: &Runtime) -> Handle<()> {
         let (promise, handle) = rt.promise();
         lock(&self.shared.ending).push(promise);
-        for host in lock(&self.shared.hosts).values() {
-            host.bring(rt, News(Kind::Finish));
+        for place in lock(&self.shared.places).values_mut() {
+            place.bring(rt, Kind::Finish);
         }
         self.note_end();
         handle
@@ -99,7 +121,7 @@ impl Dialogues {
 
     /// Fulfils the promises of [`finish`](Self::finish) if no dialogue is left.
     fn note_end(&self) {
-        if lock(&self.shared.hosts).is_empty() {
+        if lock(&self.shared.places).is_empty() {
             let ending = std::mem::take(&mut *lock(&self.shared.ending));
             ending.into_iter().for_each(|promise| promise.fulfil(()));
         }
@@ -108,7 +130,7 @@ impl Dialogues {
     /// Forgets all hosts, as the runtime ends: dialogues under way end with their tasks. Until then
     /// hosts and their objects keep each other.
     pub fn forget_all(&self) {
-        let all = std::mem::take(&mut *lock(&self.shared.hosts));
+        let all = std::mem::take(&mut *lock(&self.shared.places));
         // Without the lock, as these may be the last handles.
         drop(all);
     }
@@ -121,15 +143,27 @@ impl Dialogues {
 
     /// Brings news to a dialogue.
     fn bring(&self, rt: &Runtime, session: u64, kind: Kind) {
-        if let Some(host) = lock(&self.shared.hosts).get(&session) {
-            host.bring(rt, News(kind));
+        if let Some(place) = lock(&self.shared.places).get_mut(&session) {
+            place.bring(rt, kind);
         }
     }
 
     /// Ends all dialogues whose clients have sent nothing since a moment, in ms since 1970.
     pub fn end_idle(&self, rt: &Runtime, moment: u64) {
-        for host in lock(&self.shared.hosts).values() {
-            host.bring(rt, News(Kind::EndIfIdle(moment)));
+        for place in lock(&self.shared.places).values() {
+            // One without a host was opened just now.
+            if let Place::Hosted(host) = place {
+                host.bring(rt, News(Kind::EndIfIdle(moment)));
+            }
+        }
+    }
+}
+
+impl Place {
+    fn bring(&mut self, rt: &Runtime, kind: Kind) {
+        match self {
+            Self::Opened(kinds) => kinds.push(kind),
+            Self::Hosted(host) => host.bring(rt, News(kind)),
         }
     }
 }

@@ -36,7 +36,7 @@
 //! let dialogue = dialogues.open(&engine, "a pipe", "").expect("there are not too many");
 //! let id = dialogue.id();
 //! let place = Place(rt.plain(Carrier { dialogue, output: Vec::new() }).build());
-//! dialogues.insert(id, place.clone());
+//! dialogues.insert(&rt, id, place.clone());
 //!
 //! let this = place.clone();
 //! rt.task(place.0.write()).spawn(move |carrier, cx| {

@@ -12,8 +12,9 @@ pub struct News(pub(super) Kind);
 pub(super) enum Kind {
     /// The part of this number of the replies to the requests under way.
     Part(u64, Vec<u8>),
-    /// The last of them, with the session.
-    End(LastReplies),
+    /// The last of them, with the session. In a box, as all others are small and so are the tasks
+    /// that bring them; what says that the session is lost must need little memory.
+    End(Box<LastReplies>),
     /// The session is lost, as its task found no memory.
     Lost,
     /// Messages wait for the session.

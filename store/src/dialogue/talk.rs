@@ -146,7 +146,7 @@ impl Dialogue {
                 is_done = self.take_parts(output, unsent, cx);
             }
             Kind::End(last) => {
-                self.parts.put_end(last);
+                self.parts.put_end(*last);
                 is_done = self.take_parts(output, unsent, cx);
             }
             Kind::Messages => self.take_messages(output, unsent),
@@ -202,9 +202,10 @@ impl Dialogue {
     }
 
     /// Appends the messages of channels. While requests are under way they wait: their replies come
-    /// first, among them that to SUBSCRIBE.
+    /// first, among them that to SUBSCRIBE. None comes after the last reply of a dialogue that
+    /// ends: its session may have lost the right to them.
     fn take_messages(&mut self, output: &mut Vec<u8>, unsent: usize) {
-        let Some(session) = &mut self.session else { return };
+        let Some(session) = self.session.as_mut().filter(|_| self.phase == Phase::Open) else { return };
         let messages = session.take_messages();
         if messages.is_empty() {
             return;

@@ -3,7 +3,7 @@
 use super::dialogues::Dialogues;
 use crate::engine::{Engine, TICK, Upkeep};
 use crate::server::Setting;
-use xtasking::{Context, Runtime};
+use xtasking::Context;
 
 /// Ticks between two looks for idle clients.
 const IDLE_TICKS: u32 = 100;
@@ -16,10 +16,10 @@ struct Ticker {
 impl Dialogues {
     /// Starts a timer that does the work of [`Engine::start_upkeep`], and ends the dialogues of
     /// clients that have sent nothing for as long as the setting `timeout` says. When the runtime
-    /// ends, it [forgets all hosts](Self::forget_all).
-    pub fn start_upkeep(&self, engine: &Engine, rt: &Runtime) {
+    /// ends, it [forgets all hosts](Self::forget_all). It is to be started once.
+    pub fn start_upkeep(&self, engine: &Engine) {
         let ticker = Ticker { upkeep: Upkeep::new(engine.clone()), dialogues: self.clone() };
-        rt.timer(TICK, |cx| ticker.tick(cx));
+        engine.runtime().timer(TICK, |cx| ticker.tick(cx));
     }
 }
 

@@ -22,7 +22,7 @@ impl<H: Host> Completion for WayBack<H> {
     fn complete(mut self: Box<Self>, finished: Finished, cx: &mut Context) {
         let Some(host) = self.host.take() else { return };
         let last = LastReplies { finished, error: self.error.take(), parts: self.parts };
-        host.bring(cx, News(Kind::End(last)));
+        host.bring(cx, News(Kind::End(Box::new(last))));
     }
 
     fn early(&mut self) -> Option<SendEarly> {

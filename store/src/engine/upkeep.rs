@@ -30,13 +30,13 @@ impl Drop for Upkeep {
 
 impl Engine {
     /// Starts a timer that ends waits, removes expired keys, takes snapshots and bounds the memory.
-    /// It goes on until the runtime ends, and keeps the engine until then. Programs with
-    /// connections have
+    /// It goes on until the runtime ends, and keeps the engine until then; it is to be started
+    /// once. Programs with connections have
     /// [`Dialogues::start_upkeep`](crate::dialogue::Dialogues::start_upkeep) instead, and a
     /// `Service` of the module `net` has it already.
-    pub fn start_upkeep(&self, rt: &Runtime) {
+    pub fn start_upkeep(&self) {
         let upkeep = Upkeep::new(self.clone());
-        rt.timer(TICK, |cx| upkeep.go_on(cx));
+        self.runtime().timer(TICK, |cx| upkeep.go_on(cx));
     }
 }
 

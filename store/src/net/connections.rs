@@ -3,14 +3,13 @@
 use super::connection::Connection;
 use super::socket::Socket;
 use crate::dialogue::Dialogues;
-use xtasking::{Object, Plain};
+use xtasking::{Object, Plain, Runtime};
 #[cfg(feature = "tls")]
 use {
     crate::engine::Engine,
     std::collections::VecDeque,
     std::sync::{Arc, Mutex, PoisonError},
     std::time::Duration,
-    xtasking::Runtime,
 };
 
 /// How long a handshake may take, in ms.
@@ -33,14 +32,20 @@ pub(super) struct Connections {
 
 impl Connections {
     /// Adds a connection that begins `now`, in ms since 1970.
-    pub fn insert<S: Socket>(&self, session: u64, connection: Object<Plain<Connection<S>>>, now: u64) {
+    pub fn insert<S: Socket>(
+        &self,
+        rt: &Runtime,
+        session: u64,
+        connection: Object<Plain<Connection<S>>>,
+        now: u64,
+    ) {
         #[cfg(feature = "tls")]
         if S::HAS_HANDSHAKE {
             self.handshakes.lock().unwrap_or_else(PoisonError::into_inner).push_back((session, now));
         }
         #[cfg(not(feature = "tls"))]
         let _ = now;
-        self.dialogues.insert(session, connection);
+        self.dialogues.insert(rt, session, connection);
     }
 
     /// Closes connections whose handshakes take too long, until the runtime ends.

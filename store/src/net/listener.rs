@@ -156,7 +156,7 @@ impl<L: Listen> Listener<L> {
         let worker = events.worker();
         // A panic closes the connection by a task on it.
         let object = self.engine.runtime().plain(connection).core(worker).keep_on_panic().build();
-        self.connections.insert(id, object.clone(), self.engine.now());
+        self.connections.insert(self.engine.runtime(), id, object.clone(), self.engine.now());
         events.deliver_to(&object, Connection::handle);
         Ok(())
     }

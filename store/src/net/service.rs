@@ -97,7 +97,7 @@ impl Service {
     pub fn open(engine: engine::Builder, rt: &Runtime) -> Result<Self, OpenError> {
         let connections = Arc::new(Connections::default());
         let engine = connections.dialogues.attach(engine, rt).open(rt)?;
-        connections.dialogues.start_upkeep(&engine, rt);
+        connections.dialogues.start_upkeep(&engine);
         #[cfg(feature = "tls")]
         connections.clone().watch_handshakes(engine.clone(), rt);
         Ok(Self {

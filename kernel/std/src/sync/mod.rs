@@ -19,6 +19,7 @@ pub use core::sync::atomic;
 use crate::pause::Pause;
 use core::cell::UnsafeCell;
 use core::fmt;
+use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 
@@ -55,7 +56,10 @@ unsafe impl<T: Send + ?Sized> Send for Mutex<T> {}
 unsafe impl<T: Send + ?Sized> Sync for Mutex<T> {}
 
 /// Unlocks a mutex when it is dropped.
-pub struct MutexGuard<'a, T: ?Sized>(&'a Mutex<T>);
+pub struct MutexGuard<'a, T: ?Sized>(&'a Mutex<T>, PhantomData<*mut ()>);
+
+// SAFETY: a shared guard gives what a shared value gives.
+unsafe impl<T: Sync + ?Sized> Sync for MutexGuard<'_, T> {}
 
 impl<T> Mutex<T> {
     /// Creates a mutex.
@@ -84,7 +88,10 @@ impl<T: ?Sized> Mutex<T> {
     /// Takes the lock unless another core has it.
     pub fn try_lock(&self) -> Result<MutexGuard<'_, T>, TryLockError<MutexGuard<'_, T>>> {
         // Acquire pairs with the Release of the guard before.
-        if self.is_held.swap(true, Acquire) { Err(TryLockError::WouldBlock) } else { Ok(MutexGuard(self)) }
+        match self.is_held.swap(true, Acquire) {
+            true => Err(TryLockError::WouldBlock),
+            false => Ok(MutexGuard(self, PhantomData)),
+        }
     }
 }
 

@@ -25,8 +25,13 @@ impl Once {
 }
 
 /// A value that is made once.
-#[derive(Default)]
 pub struct OnceLock<T>(OnceBox<T>);
+
+impl<T> Default for OnceLock<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 impl<T> OnceLock<T> {
     /// Creates it without a value.

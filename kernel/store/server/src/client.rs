@@ -58,7 +58,7 @@ impl Client {
             self.dialogue = dialogues.open(engine, &connection.peer().to_string(), address);
         }
         match &self.dialogue {
-            Some(dialogue) => dialogues.insert(dialogue.id(), this.clone()),
+            Some(dialogue) => dialogues.insert(&cx.handle(), dialogue.id(), this.clone()),
             None => {
                 connection.write(if is_denied { DENIED } else { TOO_MANY }, cx);
                 connection.close(cx);

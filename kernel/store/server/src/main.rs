@@ -60,7 +60,7 @@ fn serve(machine: &'static Machine) -> Outcome<()> {
     let engine = builder(machine, Arc::new(Mutex::new(Some(promise))))?;
     let dialogues = Dialogues::default();
     let engine = dialogues.attach(engine, &rt).open(&rt)?;
-    dialogues.start_upkeep(&engine, &rt);
+    dialogues.start_upkeep(&engine);
     let network = listen(machine, &rt, engine, dialogues.clone())?;
     end.join()?;
     println!("store: ends");

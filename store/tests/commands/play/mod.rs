@@ -36,7 +36,7 @@ const DATABASES: usize = 16;
 pub fn play(rt: &Runtime, engine: Builder, mut tell: impl FnMut(&str)) -> Result<(), String> {
     let (workers, dialogues) = (rt.workers(), Dialogues::default());
     let engine = dialogues.attach(engine.databases(DATABASES.max(workers)), rt).build(rt);
-    engine.start_upkeep(rt);
+    engine.start_upkeep();
     for family in script::families()? {
         let family = Arc::new(family);
         let start = |database| Actor::start(rt, &engine, &family, database);

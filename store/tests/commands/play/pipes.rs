@@ -62,7 +62,7 @@ impl Pipe {
         let id = dialogue.id();
         let carrier = Carrier { dialogue, dialogues: dialogues.clone(), output: Vec::new(), awaited: None };
         let place = Place(rt.plain(carrier).core(worker).build());
-        dialogues.insert(id, place.clone());
+        dialogues.insert(rt, id, place.clone());
         Some(Self { place, id })
     }
 
