@@ -63,6 +63,8 @@ mod news;
 mod parts;
 mod refusal;
 mod talk;
+#[cfg(test)]
+mod tests;
 mod upkeep;
 mod way_back;
 
