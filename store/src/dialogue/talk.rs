@@ -13,6 +13,9 @@ use xtasking::Context;
 /// Messages that a client may leave unread before its dialogue breaks, in bytes.
 const MOST_UNREAD: usize = 32 << 20;
 
+/// Replies that a client may leave unread before nothing more is read from it, in bytes.
+const MOST_UNSENT: usize = 1 << 20;
+
 /// The bytes by which noted buffers grow or shrink at once, so that smaller ones cost nothing.
 const NOTED_STEP: usize = 64 << 10;
 
@@ -43,7 +46,7 @@ pub enum Phase {
     /// Requests are accepted.
     Open,
     /// No more requests are accepted. Once [none is under way](Dialogue::is_busy) and the output is
-    /// sent, the carrier is to close.
+    /// sent, the carrier is to close: [`Dialogue::wants_close`] says when.
     Ending,
     /// The carrier is to close now.
     Broken,
@@ -81,9 +84,24 @@ impl Dialogue {
         self.phase
     }
 
-    /// Returns true while requests are under way. What comes meanwhile should stay where it is.
+    /// Returns true while requests are under way.
     pub fn is_busy(&self) -> bool {
         self.session.is_none()
+    }
+
+    /// Returns true if what comes is to be read now. While requests are under way, or the client
+    /// has left many replies unread, it should stay where it is.
+    pub fn wants_input(&self, unsent: usize) -> bool {
+        self.phase == Phase::Open && !self.is_busy() && unsent <= MOST_UNSENT
+    }
+
+    /// Returns true if the carrier is to close now.
+    pub fn wants_close(&self, unsent: usize) -> bool {
+        match self.phase {
+            Phase::Ending => !self.is_busy() && unsent == 0,
+            Phase::Broken => true,
+            Phase::Open | Phase::Closed => false,
+        }
     }
 
     /// Returns the buffer to which what has come is to be appended.

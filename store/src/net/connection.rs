@@ -8,9 +8,6 @@ use xtasking::events::{Buffered, Event, Filled, Handled, Ready, Registered, Sour
 use xtasking::task::Spawner;
 use xtasking::{Context, Object, Plain, Priority};
 
-/// Replies that a client may leave unread before nothing more is read from it, in bytes.
-const MOST_UNSENT: usize = 1 << 20;
-
 /// A client's connection: an object at one worker.
 pub(super) struct Connection<S: Source> {
     io: Buffered<S>,
@@ -59,8 +56,7 @@ impl<S: Socket> Connection<S> {
 
     /// Reads and runs requests, unless some are under way or replies are left unread.
     fn advance(&mut self, this: &Object<Plain<Self>>, cx: &mut Context) -> Handled {
-        let is_open = self.dialogue.phase() == Phase::Open && !self.dialogue.is_busy();
-        if !is_open || self.io.unsent() > MOST_UNSENT {
+        if !self.dialogue.wants_input(self.io.unsent()) {
             return Handled::Fully;
         }
         let ready = std::mem::take(&mut self.unread);

@@ -8,9 +8,6 @@ use xtasking::task::Spawner;
 use xtasking::{Context, Priority};
 use xtasking_store::dialogue::{DENIED, Dialogue, Host, News, Phase, TOO_MANY, has_protected_mode};
 
-/// Replies that a client may leave unread before nothing more is read from it, in bytes.
-const MOST_UNSENT: usize = 1 << 20;
-
 /// What the object of a connection has besides the connection.
 pub struct Client {
     store: Arc<Store>,
@@ -70,7 +67,7 @@ impl Client {
     fn advance(&mut self, connection: &mut Connection, this: &Place, cx: &mut Context) {
         let Some(dialogue) = &mut self.dialogue else { return };
         let unsent = self.output.unsent();
-        if dialogue.phase() == Phase::Open && !dialogue.is_busy() && unsent <= MOST_UNSENT {
+        if dialogue.wants_input(unsent) {
             let bytes = connection.input().len();
             if bytes > 0 {
                 dialogue.input().extend_from_slice(connection.input());
@@ -103,13 +100,8 @@ impl Client {
         self.output.send(connection, cx);
         let Some(dialogue) = &mut self.dialogue else { return };
         dialogue.note_buffers(self.output.buffer().capacity());
-        let is_due = match dialogue.phase() {
-            Phase::Open => connection.is_closed(),
-            Phase::Ending => connection.is_closed() || !dialogue.is_busy() && self.output.unsent() == 0,
-            Phase::Broken => true,
-            Phase::Closed => false,
-        };
-        if is_due {
+        let is_gone = connection.is_closed() && dialogue.phase() != Phase::Closed;
+        if is_gone || dialogue.wants_close(self.output.unsent()) {
             connection.close(cx);
             self.output = Output::default();
             self.store.dialogues.remove(dialogue.id());

@@ -36,8 +36,7 @@ impl Host for Place {
 impl Carrier {
     /// Closes if that is due, and passes on what was waited for.
     fn settle(&mut self, cx: &mut Context) {
-        let ends = self.dialogue.phase() == Phase::Ending && !self.dialogue.is_busy();
-        if ends || self.dialogue.phase() == Phase::Broken {
+        if self.dialogue.wants_close(0) {
             self.dialogues.remove(self.dialogue.id());
             self.dialogue.close(cx);
         }
