@@ -164,6 +164,30 @@ fn a_table_that_is_full_refuses_names_and_can_be_read() {
 }
 
 #[test]
+fn a_file_that_is_cut_by_whole_sectors_goes_on_with_what_is_left() {
+    let (_, mut volume) = new_volume(1);
+    let id = volume.create("a").expect("a new file");
+    let bytes: Vec<_> = (0..5000_u32).map(|at| (at / 7) as u8).collect();
+    assert_eq!(volume.append(id, &bytes), Ok(5000));
+    volume.truncate(id, 5000 - 3 * SECTOR as u64).expect("it is shorter");
+    assert_eq!(volume.append(id, b"more"), Ok(4));
+    let expected = [&bytes[..5000 - 3 * SECTOR], b"more"].concat();
+    assert_eq!(read_open(&volume, id), Ok(expected));
+}
+
+#[test]
+fn a_first_commit_that_was_interrupted_is_made_again() {
+    for seed in 0..2000 {
+        let device = Device::new(seed, 1024);
+        // The last requests are those of the commit.
+        device.set_faults(Faults { power_cut: Some(3 + seed % 2), ..Faults::default() });
+        assert!(matches!(Volume::open(device.clone()).err(), Some(Error::Device(_))));
+        device.restart();
+        assert!(Volume::open(device).is_ok(), "seed {seed}");
+    }
+}
+
+#[test]
 fn a_device_with_something_else_is_refused() {
     for sector in [0, 3, TABLE / SECTOR, TABLE / SECTOR + 1, 2 * TABLE / SECTOR - 1] {
         let device = Device::new(1, SECTORS);
