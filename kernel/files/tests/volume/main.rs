@@ -1,10 +1,20 @@
 //! Volumes on a device that fails by seed.
 
+// The sources of the disk that the store uses have the traits of disks in the root of their crate.
+extern crate self as xtasking_storage;
+
+#[path = "../../../../testing/storage/tests/contract/mod.rs"]
+mod contract;
 mod device;
+#[path = "../../../store/storage/src/files.rs"]
+mod files;
+#[path = "../../../../testing/storage/src/interface.rs"]
+mod interface;
 mod model;
 mod random;
 
 use device::{Device, Faults};
+use interface::{Disk, File};
 use model::{Files, Run, contents, read, read_open};
 use random::Random;
 use xkernel_files::{Blocks, Error, SECTOR, Volume};
@@ -124,6 +134,32 @@ fn files_that_grow_side_by_side_have_few_extents() {
     }
     assert_eq!(at, 5_000_000);
     assert!(reads < 60, "{reads} reads");
+}
+
+#[test]
+fn the_disk_of_the_store_keeps_the_contract_of_all_disks() {
+    let device = Device::new(1, SECTORS);
+    let disk = files::Files::open(device.clone()).expect("an empty device");
+    contract::check_contract(&disk).expect("no fault");
+    let mut log = disk.create("log").expect("a new file");
+    log.append_all(&[7; 1000]).expect("there is room");
+    log.sync().expect("no fault");
+    log.append_all(&[7; 1000]).expect("there is room");
+    drop(disk);
+    device.cut_power();
+    drop(log);
+    device.restart();
+    let disk = files::Files::open(device.clone()).expect("it was synced");
+    assert_eq!(disk.open("log").and_then(|log| log.len()).ok(), Some(1000));
+    device.set_faults(Faults { failed_flushes: 100, ..Faults::default() });
+    disk.remove("log").expect("it is there");
+    assert!(disk.sync_names().is_err());
+    device.set_faults(Faults::default());
+    let kind = |result: std::io::Result<()>| result.err().map(|error| error.kind());
+    assert_eq!(kind(disk.sync_names()), Some(std::io::ErrorKind::Other));
+    let other = Device::new(1, SECTORS);
+    other.damage(5, 5);
+    assert_eq!(kind(files::Files::open(other).map(drop)), Some(std::io::ErrorKind::InvalidData));
 }
 
 #[test]
