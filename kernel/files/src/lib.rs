@@ -6,7 +6,7 @@
 //!
 //! | place on the device | what is there |
 //! |---|---|
-//! | the first 128 KiB, and the second | tables of all files, of which the valid one with the higher number counts |
+//! | two places of 128 KiB | tables of all files; the valid one with the higher number counts |
 //! | the rest, in blocks of 4 KiB | contents of files |
 //!
 //! A commit flushes the device, so that contents are durable before a table names them; writes the

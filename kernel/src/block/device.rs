@@ -127,6 +127,8 @@ impl BlockDevice {
             if let Some(found) = found {
                 return found;
             }
+            // It may take a wake-up for a worker of this core. The worker does not sleep while its
+            // task waits here, and looks at all that it has before it does.
             core.sleep_unless(Some(limit), || self.slots.with(|slots| slots.has_news(core)));
         }
     }

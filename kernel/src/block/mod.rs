@@ -10,8 +10,8 @@
 //!
 //! A call hands requests to the device, and halts its core until they are done. Several cores use
 //! the device at a time. It interrupts one of those that wait, the *receiver*, which notes what is
-//! done and wakes the others. When the receiver goes on, it wakes them, too, and one of them becomes
-//! the receiver.
+//! done and wakes the others. When the receiver goes on, it wakes them, too, and one of them
+//! becomes the receiver.
 //!
 //! | file | what is in it |
 //! |---|---|
