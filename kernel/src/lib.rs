@@ -25,6 +25,7 @@
 //! |---|---|
 //! | `acpi` | the firmware's tables of cores and nodes |
 //! | `bare` | the cores themselves, below any runtime |
+//! | `block` | a block device |
 //! | `boot` | from the loader to Rust |
 //! | `calendar` | the date |
 //! | `clock` | the counter of cycles as a clock |
@@ -49,6 +50,8 @@ extern crate alloc;
 mod acpi;
 #[cfg(target_os = "none")]
 pub mod bare;
+#[cfg(target_os = "none")]
+pub mod block;
 #[cfg(target_os = "none")]
 mod boot;
 mod calendar;
@@ -76,7 +79,7 @@ mod start;
 #[cfg(target_os = "none")]
 pub use console::print;
 #[cfg(target_os = "none")]
-pub use devices::DeviceError;
+pub use devices::{DeviceError, DeviceKind};
 #[cfg(target_os = "none")]
 pub use machine::Machine;
 #[cfg(target_os = "none")]

@@ -65,25 +65,26 @@ unsafe impl Hal for DeviceMemory {
     unsafe fn unshare(_: PhysAddr, _: NonNull<[u8]>, _: BufferDirection) {}
 }
 
-/// Bytes of a buffer for a packet.
-const BUFFER: usize = 2048;
-
 /// Buffers of equal length, each of which either the kernel or a device uses.
 pub(crate) struct Buffers {
     start: NonNull<u8>,
     layout: Layout,
+    /// Bytes of each.
+    length: usize,
 }
 
 // SAFETY: it owns its memory.
 unsafe impl Send for Buffers {}
+// SAFETY: by the promise of `buffer`, each is accessed by one core or one device at a time.
+unsafe impl Sync for Buffers {}
 
 impl Buffers {
-    /// Allocates a number of buffers.
-    pub fn new(count: usize) -> Self {
-        let layout = Layout::from_size_align(count * BUFFER, PAGE).expect("a moderate number of buffers");
+    /// Allocates a number of buffers of this length, which is not 0.
+    pub fn new(count: usize, length: usize) -> Self {
+        let layout = Layout::from_size_align(count * length, PAGE).expect("a moderate number of buffers");
         // SAFETY: the layout has a size.
         let Some(start) = NonNull::new(unsafe { alloc_zeroed(layout) }) else { handle_alloc_error(layout) };
-        Self { start, layout }
+        Self { start, layout, length }
     }
 
     /// Returns a buffer.
@@ -98,9 +99,9 @@ impl Buffers {
     // The promise is about a buffer, not about all of them.
     #[expect(clippy::mut_from_ref)]
     pub unsafe fn buffer(&self, number: usize) -> &mut [u8] {
-        assert!((number + 1) * BUFFER <= self.layout.size(), "there is no buffer {number}");
+        assert!((number + 1) * self.length <= self.layout.size(), "there is no buffer {number}");
         // SAFETY: it is inside of the memory, and not used otherwise by the caller's promise.
-        unsafe { slice::from_raw_parts_mut(self.start.add(number * BUFFER).as_ptr(), BUFFER) }
+        unsafe { slice::from_raw_parts_mut(self.start.add(number * self.length).as_ptr(), self.length) }
     }
 }
 

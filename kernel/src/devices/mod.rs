@@ -2,7 +2,8 @@
 //!
 //! A device is a *source of events*, and belongs to a worker. It reports by advancing counters in
 //! memory, and then interrupts the core of its worker. The interrupt only ends a halt: the worker
-//! looks at the counters, and spawns a task for the device.
+//! looks at the counters, and spawns a task for the device. A core that waits for a block device is
+//! interrupted by it, and looks itself.
 //!
 //! | file | what is in it |
 //! |---|---|
@@ -30,9 +31,9 @@ pub(crate) use counters::Counters;
 #[cfg(target_os = "none")]
 pub(crate) use memory::{Buffers, DeviceMemory};
 #[cfg(target_os = "none")]
-pub use pci::DeviceError;
+pub(crate) use pci::take;
 #[cfg(target_os = "none")]
-pub(crate) use pci::take_network;
+pub use pci::{DeviceError, DeviceKind};
 #[cfg(target_os = "none")]
 pub(crate) use queues::{DeviceQueues, NOWHERE};
 #[cfg(target_os = "none")]

@@ -20,15 +20,41 @@ const IS_REGISTER: u32 = 1 << 31;
 
 /// Held while both ports are used.
 static PORTS: SpinLock<()> = SpinLock::new(());
-/// The network card is in use.
-static IS_TAKEN: AtomicBool = AtomicBool::new(false);
+/// The device of each kind is in use.
+static IS_TAKEN: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
+
+/// A kind of device for which this kernel has a driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// A network card.
+    Network,
+    /// A block device.
+    Block,
+}
+
+impl DeviceKind {
+    fn is_kind_of(self, device: DeviceType) -> bool {
+        match self {
+            Self::Network => matches!(device, DeviceType::Network),
+            Self::Block => matches!(device, DeviceType::Block),
+        }
+    }
+
+    /// Returns its name, and the option of `kernel/run` that gives the machine one.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Network => ("network card", "--forward"),
+            Self::Block => ("block device", "--disk"),
+        }
+    }
+}
 
 /// Why a device cannot be used.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum DeviceError {
-    /// The machine has none, or it is in use already.
-    Missing,
+    /// The machine has none of this kind, or it is in use already.
+    Missing(DeviceKind),
     /// It has no table of interrupts (MSI-X).
     NoInterrupts,
     /// It is not as the standard wants it.
@@ -40,11 +66,14 @@ pub enum DeviceError {
 impl fmt::Display for DeviceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing => write!(
-                f,
-                "no virtio network card is free on the first PCI bus; give the machine one \
-                 (`kernel/run --forward`), and take it once"
-            ),
+            Self::Missing(kind) => {
+                let (name, option) = kind.words();
+                write!(
+                    f,
+                    "no virtio {name} is free on the first PCI bus; give the machine one \
+                     (`kernel/run {option}`), and take it once"
+                )
+            }
             Self::NoInterrupts => write!(f, "the device cannot interrupt by messages (MSI-X)"),
             Self::Bus(error) => write!(f, "the device does not follow virtio 1.0: {error}"),
             Self::Driver(error) => write!(f, "the device cannot be started: {error}"),
@@ -105,15 +134,15 @@ impl ConfigurationAccess for Registers {
     }
 }
 
-/// Finds the first network card, and makes it ready for its driver. It is free again when the
+/// Finds the first device of a kind, and makes it ready for its driver. It is free again when the
 /// result is dropped.
-pub(crate) fn take_network() -> Result<Transport, DeviceError> {
+pub(crate) fn take(kind: DeviceKind) -> Result<Transport, DeviceError> {
     let mut root = PciRoot::new(Registers);
-    let is_network = |device: DeviceType| matches!(device, DeviceType::Network);
     let mut found = root.enumerate_bus(0);
-    let found = found.find(|(_, info)| virtio_device_type(info).is_some_and(is_network));
-    let (function, _) = found.ok_or(DeviceError::Missing)?;
-    let taken = Taken::new().ok_or(DeviceError::Missing)?;
+    let found =
+        found.find(|(_, info)| virtio_device_type(info).is_some_and(|device| kind.is_kind_of(device)));
+    let (function, _) = found.ok_or(DeviceError::Missing(kind))?;
+    let taken = Taken::new(kind).ok_or(DeviceError::Missing(kind))?;
     root.set_command(function, Command::MEMORY_SPACE | Command::BUS_MASTER | Command::INTERRUPT_DISABLE);
     let counters = interrupts(&mut root, function)?;
     let common = registers_of_kind(&mut root, function, COMMON_REGISTERS)?;
@@ -123,19 +152,19 @@ pub(crate) fn take_network() -> Result<Transport, DeviceError> {
     Ok(unsafe { Transport::new(transport, common.start, bell, counters, taken) })
 }
 
-/// Whether the card is in use, until this is dropped.
-pub(super) struct Taken(());
+/// A device is in use until this is dropped.
+pub(super) struct Taken(DeviceKind);
 
 impl Taken {
-    fn new() -> Option<Self> {
+    fn new(kind: DeviceKind) -> Option<Self> {
         // AcqRel pairs with the Release below: the next user comes after the last one.
-        (!IS_TAKEN.swap(true, AcqRel)).then_some(Self(()))
+        (!IS_TAKEN[kind as usize].swap(true, AcqRel)).then_some(Self(kind))
     }
 }
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        IS_TAKEN.store(false, Release);
+        IS_TAKEN[self.0 as usize].store(false, Release);
     }
 }
 

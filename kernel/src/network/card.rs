@@ -2,7 +2,7 @@
 
 use crate::Machine;
 use crate::devices::{
-    self, Buffers, Counters, DeviceError, DeviceMemory, DeviceQueues, Doorbells, Transport,
+    self, Buffers, Counters, DeviceError, DeviceKind, DeviceMemory, DeviceQueues, Doorbells, Transport,
 };
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -16,6 +16,8 @@ use xtasking::platform::PlatformError;
 
 /// Entries of each queue.
 const QUEUE: usize = 256;
+/// Bytes of a buffer for a packet.
+const BUFFER: usize = 2048;
 /// The longest packet: a header of Ethernet, and 1,500 bytes.
 const LONGEST: usize = 1514;
 
@@ -48,7 +50,7 @@ struct Lane {
 
 impl Lane {
     fn new(buffers: usize) -> Self {
-        Self { buffers: Buffers::new(buffers), entries: [(0, 0); QUEUE] }
+        Self { buffers: Buffers::new(buffers, BUFFER), entries: [(0, 0); QUEUE] }
     }
 }
 
@@ -59,7 +61,7 @@ impl NetworkCard {
     ///
     /// If the machine has none, it is taken already, or it does not work as it should.
     pub fn take(_: &Machine) -> Result<Self, DeviceError> {
-        let transport = devices::take_network()?;
+        let transport = devices::take(DeviceKind::Network)?;
         let (counters, doorbells) = (transport.counters(), transport.doorbells());
         let mut card = Self {
             driver: Driver::new(transport)?,
