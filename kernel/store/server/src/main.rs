@@ -3,12 +3,14 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `client` | a client's connection |
+//! | `log` | the log on the block device |
 //! | `output` | replies that are not sent yet |
 
 #![no_main]
 #![forbid(unsafe_code)]
 
 mod client;
+mod log;
 mod output;
 
 use client::Client;
@@ -21,6 +23,7 @@ use xtasking::{Promise, Runtime};
 use xtasking_store::Engine;
 use xtasking_store::dialogue::Dialogues;
 use xtasking_store::engine::Builder;
+use xtasking_store::log::Options;
 use xtasking_store::server::{LastSnapshot, Setting, Shutdown};
 
 xkernel::program!(run);
@@ -55,13 +58,17 @@ fn run(machine: &'static Machine) {
 
 /// Serves until a client says SHUTDOWN.
 fn serve(machine: &'static Machine) -> Outcome<()> {
-    let rt = machine.runtime().build()?;
+    let files = log::files(machine)?;
+    let rt = machine.runtime().workers(log::workers(machine, files.is_some())?).build()?;
     let (promise, end) = rt.promise();
-    let engine = builder(machine, Arc::new(Mutex::new(Some(promise))))?;
+    let mut engine = builder(machine, Arc::new(Mutex::new(Some(promise))))?;
+    if let Some(files) = files {
+        engine = engine.log(files, Options::default());
+    }
     let dialogues = Dialogues::default();
     let engine = dialogues.attach(engine, &rt).open(&rt)?;
     dialogues.start_upkeep(&engine);
-    let network = listen(machine, &rt, engine, dialogues.clone())?;
+    let network = listen(machine, &rt, engine.clone(), dialogues.clone())?;
     end.join()?;
     println!("store: ends");
     // Clients that do not take their last replies in time are cut off.
@@ -69,7 +76,7 @@ fn serve(machine: &'static Machine) -> Outcome<()> {
         ended?;
     }
     network.finish(&rt).join()?;
-    Ok(())
+    Ok(engine.log().map_or(Ok(()), |log| log.close())?)
 }
 
 /// Serves an engine at the port of its settings.
@@ -111,7 +118,7 @@ fn builder(machine: &'static Machine, end: End) -> Outcome<Builder> {
 /// Begins to end the program, as a client has said SHUTDOWN.
 fn shut_down(how: Shutdown, end: &End) {
     if how.snapshot == LastSnapshot::Yes && !how.is_forced {
-        println!("store: does not end, as there is no disk for a snapshot");
+        println!("store: does not end, as it has no place for the file of a snapshot");
         return;
     }
     let promise = end.lock().unwrap_or_else(|error| error.into_inner()).take();
