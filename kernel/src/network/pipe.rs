@@ -140,9 +140,9 @@ impl Pipe {
         self.0.with(|state| state.is_closing)
     }
 
-    /// Returns true if the program has closed, and all of its output is with the socket.
-    pub fn is_drained(&self) -> bool {
-        self.0.with(|state| state.is_closing && state.output.is_empty())
+    /// Returns how many bytes of output the socket has not taken.
+    pub fn unsent(&self) -> usize {
+        self.0.with(|state| state.output.len())
     }
 
     /// Says that the connection is gone. Returns true if the program is to be called.
@@ -226,7 +226,7 @@ mod tests {
         pipe.begin_stack_task();
         assert!(pipe.close() && !pipe.close());
         assert_eq!(pipe.write(b"more"), (0, false));
-        assert!(!pipe.is_drained());
+        assert!(pipe.is_closing() && pipe.unsent() == 4);
         assert!(pipe.end() && !pipe.end());
         let mut input = Vec::new();
         assert_eq!(pipe.take_arrived(&mut input), Status { has_ended: true, is_closed: true });
