@@ -68,11 +68,15 @@ fn such_a_peer_does_not_hold_up_the_end_of_the_network() {
 
 #[test]
 fn the_program_learns_that_a_peer_has_gone_when_nothing_else_happens() {
-    let (mut server, _clients) = written();
+    let (mut server, mut clients) = written();
     let mut looks = 0;
     while let Some(next) = server.sockets.next_time(server.now) {
         server.now = next.max(server.now);
         server.step(server.now);
+        // Its machine still says where it is, but no more.
+        clients.plug.from.borrow_mut().retain(|packet| packet[12..14] == [8, 6]);
+        clients.interface.poll(server.now, &mut clients.plug, &mut SocketSet::new(Vec::new()));
+        server.sockets.receive(server.now, usize::MAX);
         looks += 1;
         assert!(looks < 100_000, "it does not end");
     }
