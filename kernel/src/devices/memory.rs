@@ -32,7 +32,8 @@ fn layout(pages: usize) -> Option<Layout> {
 }
 
 // SAFETY: pages come from the heap, which gives each block to one holder, and are zeroed. Registers
-// are mapped where nothing else is. Buffers are in the heap, which is mapped to itself, in one piece.
+// are mapped where nothing else is. Buffers are in the heap, which is mapped to itself, in one
+// piece.
 unsafe impl Hal for DeviceMemory {
     /// Returns the address 0 if there is no memory, which the drivers report as an error.
     fn dma_alloc(pages: usize, _: BufferDirection) -> (PhysAddr, NonNull<u8>) {

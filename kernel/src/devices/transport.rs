@@ -183,8 +183,7 @@ impl VirtioTransport for Transport {
         self.inner.max_queue_size(queue)
     }
 
-    /// Does nothing: the driver asks for it after each packet, and [`Doorbells::ring`] looks what is
-    /// new.
+    /// Does nothing: a driver asks for it after each packet. [`Doorbells::ring`] finds what is new.
     fn notify(&mut self, _: u16) {}
 
     fn get_status(&self) -> DeviceStatus {
