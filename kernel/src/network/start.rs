@@ -59,9 +59,9 @@ impl Network {
     }
 
     /// Lets a port take up to `most` connections at a time. Peers beyond are refused, and so are
-    /// those for which there is no memory. A connection takes 64 KiB, and up to 160 KiB while it has
-    /// much to receive and to send. `make` is called with each, and returns what serves it. The port
-    /// listens when the result is there.
+    /// those for which there is no memory. A connection takes 64 KiB, and up to 160 KiB while it
+    /// has much to receive and to send. `make` is called with each, and returns what serves it. The
+    /// port listens when the result is there.
     pub fn listen<S: Service>(
         &self,
         rt: &Runtime,
