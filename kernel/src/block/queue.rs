@@ -130,7 +130,8 @@ impl Queue {
         self.transport.doorbells()
     }
 
-    /// Hands a request to the device, which is told of it by its doorbell. Returns its number.
+    /// Hands a request to the device, which is told of it when its doorbell is rung. Returns its
+    /// number.
     ///
     /// # Safety
     ///
@@ -143,8 +144,6 @@ impl Queue {
         let queue = &mut self.queue;
         // SAFETY: the caller's promise.
         let number = parts.with_lists(request.kind, |read, written| unsafe { queue.add(read, written) });
-        // Always: a look whether the device wants to be told may come before it sees the request.
-        self.transport.notify(QUEUE);
         number.expect("the queue has entries for all requests")
     }
 

@@ -3,7 +3,7 @@
 
 use crate::cores;
 use crate::lock::SpinLock;
-use crate::memory::paging::{self, Use};
+use crate::memory::paging;
 use crate::memory::{PAGE, Span, zones};
 use alloc::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use core::ptr::{NonNull, with_exposed_provenance_mut};
@@ -13,11 +13,14 @@ use virtio_drivers::{BufferDirection, Hal, PhysAddr};
 /// Held by a core that maps registers: one at a time may.
 static MAPPING: SpinLock<()> = SpinLock::new(());
 
-/// Maps registers of a device to themselves, whole pages.
-pub(super) fn map_registers(start: usize, bytes: usize) {
-    let span = Span { start: start / PAGE * PAGE, end: (start + bytes).next_multiple_of(PAGE) };
+/// Maps registers of a device to themselves, whole pages. Returns where they are; `None` if that is
+/// no place for registers, as something else is mapped there.
+pub(super) fn map_registers(start: usize, bytes: usize) -> Option<NonNull<u8>> {
+    let end = start.checked_add(bytes)?.checked_next_multiple_of(PAGE)?;
+    let span = Span { start: start / PAGE * PAGE, end };
     let mut table = || zones::take(0, cores::own_node()).expect("memory for page tables");
-    MAPPING.with(|()| paging::map_itself(span, Use::Device, &mut table));
+    let is_mapped = MAPPING.with(|()| paging::map_registers(span, &mut table));
+    NonNull::new(with_exposed_provenance_mut(start)).filter(|_| is_mapped)
 }
 
 /// The kernel's memory, as drivers of devices ask for it.
@@ -29,7 +32,8 @@ fn layout(pages: usize) -> Option<Layout> {
 }
 
 // SAFETY: pages come from the heap, which gives each block to one holder, and are zeroed. Registers
-// are mapped where no memory is. Buffers are in the heap, which is mapped to itself, in one piece.
+// are mapped where nothing else is. Buffers are in the heap, which is mapped to itself, in one
+// piece.
 unsafe impl Hal for DeviceMemory {
     /// Returns the address 0 if there is no memory, which the drivers report as an error.
     fn dma_alloc(pages: usize, _: BufferDirection) -> (PhysAddr, NonNull<u8>) {
@@ -48,9 +52,11 @@ unsafe impl Hal for DeviceMemory {
         0
     }
 
+    /// # Panics
+    ///
+    /// If the device names registers where something else is mapped.
     unsafe fn mmio_phys_to_virt(address: PhysAddr, bytes: usize) -> NonNull<u8> {
-        map_registers(address as usize, bytes);
-        NonNull::new(with_exposed_provenance_mut(address as usize)).expect("registers are not at 0")
+        map_registers(address as usize, bytes).expect("registers are where nothing else is")
     }
 
     /// # Panics

@@ -12,6 +12,7 @@
 //! | `msix` | the table that says which core a device interrupts |
 //! | `pci` | the bus on which devices are found |
 //! | `queues` | the queue of events of each worker |
+//! | `registers` | where the registers of a device are |
 //! | `transport` | a virtio device on that bus |
 
 #[cfg(target_os = "none")]
@@ -23,6 +24,8 @@ mod msix;
 mod pci;
 #[cfg(target_os = "none")]
 mod queues;
+#[cfg(any(test, target_os = "none"))]
+mod registers;
 #[cfg(target_os = "none")]
 mod transport;
 

@@ -7,6 +7,8 @@ use core::ptr::NonNull;
 pub(super) const CAPABILITY: u8 = 0x11;
 /// The bit of its first word that turns the table on.
 pub(super) const ENABLE: u32 = 1 << 31;
+/// The bit of its first word that holds the interrupts of all entries back.
+pub(super) const ALL_ARE_MASKED: u32 = 1 << 30;
 /// The bit of an entry's last word that holds its interrupts back.
 const IS_MASKED: u32 = 1;
 /// Writes to this address interrupt a core; its APIC ID begins at bit 12.
@@ -51,19 +53,27 @@ impl Entry {
         unsafe { self.0.cast::<u32>().add(word).write_volatile(value) };
     }
 
+    /// Masks the entry, or opens it. The device has all that was written when this returns.
+    fn set_mask(&mut self, mask: u32) {
+        self.write(3, mask);
+        // Writes may be on their way for some time, but a read comes behind them.
+        // SAFETY: the entry has four words, by the promise of `new`.
+        unsafe { self.0.cast::<u32>().add(3).read_volatile() };
+    }
+
     /// Makes the device interrupt this core. An interrupt that is due meanwhile goes to the new
     /// one.
     pub fn send_to(&mut self, apic_id: u8, vector: u8) {
-        self.write(3, IS_MASKED);
+        self.set_mask(IS_MASKED);
         for (word, value) in entry(apic_id, vector).into_iter().enumerate() {
             self.write(word, value);
         }
-        self.write(3, 0);
+        self.set_mask(0);
     }
 
     /// Holds all interrupts back.
     pub fn mask(&mut self) {
-        self.write(3, IS_MASKED);
+        self.set_mask(IS_MASKED);
     }
 }
 

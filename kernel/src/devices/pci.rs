@@ -2,12 +2,13 @@
 
 use super::memory::{DeviceMemory, map_registers};
 use super::msix::{self, Entry, TablePlace};
+use super::registers::Window;
 use super::{Counters, Transport};
 use crate::cpu::ports;
 use crate::lock::SpinLock;
 use alloc::sync::Arc;
 use core::fmt;
-use core::ptr::{NonNull, with_exposed_provenance_mut};
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, Ordering::*};
 use virtio_drivers::transport::DeviceType;
 use virtio_drivers::transport::pci::bus::{Command, ConfigurationAccess, DeviceFunction, PciError, PciRoot};
@@ -17,6 +18,10 @@ use virtio_drivers::transport::pci::{PciTransport, VirtioPciError, virtio_device
 const ADDRESS: u16 = 0xcf8;
 const VALUE: u16 = 0xcfc;
 const IS_REGISTER: u32 = 1 << 31;
+/// The last address register (BAR) of a device.
+const LAST_BAR: u8 = 5;
+/// Capabilities for which a device has room.
+const MOST_CAPABILITIES: usize = 48;
 
 /// Held while both ports are used.
 static PORTS: SpinLock<()> = SpinLock::new(());
@@ -57,6 +62,8 @@ pub enum DeviceError {
     Missing(DeviceKind),
     /// It has no table of interrupts (MSI-X).
     NoInterrupts,
+    /// It describes itself wrongly: what is wrong.
+    Malformed(&'static str),
     /// It is not as the standard wants it.
     Bus(VirtioPciError),
     /// Its driver has refused it.
@@ -75,6 +82,7 @@ impl fmt::Display for DeviceError {
                 )
             }
             Self::NoInterrupts => write!(f, "the device cannot interrupt by messages (MSI-X)"),
+            Self::Malformed(what) => write!(f, "the device cannot be used, as {what}"),
             Self::Bus(error) => write!(f, "the device does not follow virtio 1.0: {error}"),
             Self::Driver(error) => write!(f, "the device cannot be started: {error}"),
         }
@@ -143,9 +151,15 @@ pub(crate) fn take(kind: DeviceKind) -> Result<Transport, DeviceError> {
         found.find(|(_, info)| virtio_device_type(info).is_some_and(|device| kind.is_kind_of(device)));
     let (function, _) = found.ok_or(DeviceError::Missing(kind))?;
     let taken = Taken::new(kind).ok_or(DeviceError::Missing(kind))?;
+    if root.capabilities(function).nth(MOST_CAPABILITIES).is_some() {
+        return Err(DeviceError::Malformed("its list of capabilities has no end"));
+    }
     root.set_command(function, Command::MEMORY_SPACE | Command::BUS_MASTER | Command::INTERRUPT_DISABLE);
     let counters = interrupts(&mut root, function)?;
     let common = registers_of_kind(&mut root, function, COMMON_REGISTERS)?;
+    if common.bytes < COMMON_BYTES {
+        return Err(DeviceError::Malformed("it has too few registers"));
+    }
     let bell = registers_of_kind(&mut root, function, DOORBELLS)?;
     let transport = PciTransport::new::<DeviceMemory, _>(&mut root, function)?;
     // SAFETY: both are registers of this device, mapped, and named by its capabilities.
@@ -173,13 +187,11 @@ fn interrupts(root: &mut PciRoot<Registers>, function: DeviceFunction) -> Result
     let capability = root.capabilities(function).find(|capability| capability.id == msix::CAPABILITY);
     let at = capability.ok_or(DeviceError::NoInterrupts)?.offset;
     let TablePlace { bar, offset } = TablePlace::new(Registers.read_word(function, at + 4));
-    let table = address_register(root, function, bar)? + offset as usize;
-    map_registers(table, size_of::<[u32; 4]>());
-    let entry = NonNull::new(with_exposed_provenance_mut(table)).ok_or(DeviceError::NoInterrupts)?;
-    // SAFETY: the device's own capability says that its table is there; it was mapped above, and
-    // only this kernel's one driver of the device uses it.
+    let entry = registers(root, function, bar, offset, size_of::<[u32; 4]>())?;
+    // SAFETY: the device's own capability says that its table is there; it was mapped above, where
+    // nothing else is, and only this kernel's one driver of the device uses it.
     let counters = Counters::new(unsafe { Entry::new(entry) });
-    let control = Registers.read_word(function, at);
+    let control = Registers.read_word(function, at) & !msix::ALL_ARE_MASKED;
     Registers.write_word(function, at, control | msix::ENABLE);
     Ok(counters)
 }
@@ -189,6 +201,8 @@ const VENDOR: u8 = 9;
 /// Its kinds: what is common to all devices, and where a driver says that a queue has something.
 const COMMON_REGISTERS: u8 = 1;
 const DOORBELLS: u8 = 2;
+/// Bytes of the registers that are common to all devices.
+const COMMON_BYTES: usize = 0x38;
 
 /// Registers of a virtio device, and the bytes from one queue's doorbell to the next.
 #[derive(Clone, Copy)]
@@ -208,20 +222,25 @@ fn registers_of_kind(
     let found = found.find(|capability| capability.id == VENDOR && is_wanted(capability.private_header));
     let at = found.ok_or(VirtioPciError::MissingCommonConfig)?.offset;
     let word = |word: u8| Registers.read_word(function, at + 4 * word);
-    let start = address_register(root, function, word(1) as u8)? + word(2) as usize;
     let (bytes, stride) = (word(3) as usize, word(4) as usize);
-    map_registers(start, bytes);
-    let start = NonNull::new(with_exposed_provenance_mut(start));
-    Ok(RegisterBlock { start: start.ok_or(VirtioPciError::BarOffsetOutOfRange)?, bytes, stride })
+    let start = registers(root, function, word(1) as u8, word(2), bytes)?;
+    Ok(RegisterBlock { start, bytes, stride })
 }
 
-/// Returns the address in an address register (BAR).
-fn address_register(
+/// Finds and maps registers, by their address register (BAR) and their offset.
+fn registers(
     root: &mut PciRoot<Registers>,
     function: DeviceFunction,
     bar: u8,
-) -> Result<usize, DeviceError> {
+    offset: u32,
+    bytes: usize,
+) -> Result<NonNull<u8>, DeviceError> {
+    if bar > LAST_BAR {
+        return Err(DeviceError::Malformed("it names an address register that there is not"));
+    }
     let info = root.bar_info(function, bar)?.ok_or(VirtioPciError::BarNotAllocated(bar))?;
-    let (address, _) = info.memory_address_size().ok_or(VirtioPciError::UnexpectedIoBar)?;
-    if address == 0 { Err(VirtioPciError::BarNotAllocated(bar).into()) } else { Ok(address as usize) }
+    let (address, size) = info.memory_address_size().ok_or(VirtioPciError::UnexpectedIoBar)?;
+    let place = Window { address, bytes: size }.place(offset, bytes);
+    let place = place.ok_or(DeviceError::Malformed("it names registers that are not its own"))?;
+    map_registers(place, bytes).ok_or(DeviceError::Malformed("its registers are where memory is"))
 }

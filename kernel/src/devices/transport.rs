@@ -5,7 +5,7 @@ use super::Counters;
 use super::pci::{RegisterBlock, Taken};
 use alloc::sync::Arc;
 use core::ptr::{NonNull, with_exposed_provenance_mut};
-use core::sync::atomic::{AtomicU16, AtomicUsize, Ordering::*};
+use core::sync::atomic::{AtomicU16, AtomicUsize, Ordering::*, fence};
 use virtio_drivers::transport::pci::PciTransport;
 use virtio_drivers::transport::{DeviceStatus, DeviceType, InterruptStatus, Transport as VirtioTransport};
 use virtio_drivers::{PhysAddr, Result};
@@ -16,8 +16,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 const EVENT_INDICES: u64 = 1 << 29;
 const INDIRECT_BUFFERS: u64 = 1 << 28;
 
-/// Registers that are common to all devices, by their offsets: the entry in the table of interrupts
-/// and the doorbell of the chosen queue.
+/// Registers that are common to all devices, by their offsets: which queue is chosen, its entry in
+/// the table of interrupts, and its doorbell.
+const CHOSEN_QUEUE: usize = 0x16;
 const QUEUE_INTERRUPT: usize = 0x1a;
 const QUEUE_DOORBELL: usize = 0x1e;
 /// The queue whose progress is an event: that of what arrives. A driver that waits for another one
@@ -25,33 +26,64 @@ const QUEUE_DOORBELL: usize = 0x1e;
 const REPORTING_QUEUE: u16 = 0;
 /// The entry in the table of interrupts that it uses.
 const FIRST_ENTRY: u16 = 0;
-/// Where a device counts, in the memory in which it reports.
+/// Where driver and device count, each in the memory in which it reports to the other.
 const COUNTER: usize = 2;
+/// The flag, at the beginning of the memory in which a device reports, that says that it looks for
+/// what is new by itself.
+const LOOKS_BY_ITSELF: u16 = 1;
 /// Queues of a device that is used.
 const MAX_QUEUES: usize = 2;
 
-/// The doorbells of a device, which its driver rings after it has prepared several packets.
-pub(crate) struct Doorbells {
-    /// The addresses of the doorbells, by queue; 0 before the queue is there.
-    addresses: [AtomicUsize; MAX_QUEUES],
-    /// The queues that have something new for the device, a bit each.
-    waiting: AtomicU16,
+/// The doorbells of a device, by queue. Its driver rings after it has prepared several packets.
+#[derive(Default)]
+pub(crate) struct Doorbells([Doorbell; MAX_QUEUES]);
+
+#[derive(Default)]
+struct Doorbell {
+    /// The address of the register.
+    register: AtomicUsize,
+    /// The address of the driver's counter; 0 while there is no queue.
+    counter: AtomicUsize,
+    /// The address of the device's flags.
+    flags: AtomicUsize,
+    /// What the driver had counted when the device was last told.
+    told: AtomicU16,
 }
 
 impl Doorbells {
-    /// Tells the device of what is new in its queues.
+    /// Tells the device of what is new in its queues, unless it looks by itself.
     pub fn ring(&self) {
-        // One task at a time drives the device, so this orders nothing. The queue's own indices,
-        // which the device reads, were written before with a fence.
-        let waiting = self.waiting.swap(0, Relaxed);
-        for (queue, address) in self.addresses.iter().enumerate() {
-            if waiting & 1 << queue != 0 {
-                let bell = with_exposed_provenance_mut::<u16>(address.load(Relaxed));
-                // SAFETY: `queue_set` has stored the address of this register before the queue was
-                // used. It stays mapped, and a device without a queue ignores it.
-                unsafe { bell.write_volatile(queue as u16) };
+        // SeqCst, as a store must come before a load: the driver counts, and then looks whether the
+        // device looks by itself. A device that stops looking says so, passes a fence, and then
+        // looks at the count. So one of them sees the other.
+        fence(SeqCst);
+        for (queue, bell) in self.0.iter().enumerate() {
+            if bell.is_due() {
+                let register = with_exposed_provenance_mut::<u16>(bell.register.load(Relaxed));
+                // SAFETY: `queue_set` has stored the address of this register with the counter's.
+                // It stays mapped.
+                unsafe { register.write_volatile(queue as u16) };
             }
         }
+    }
+}
+
+impl Doorbell {
+    /// Returns true if the device is to be told. One task at a time drives the device, so this
+    /// orders nothing.
+    fn is_due(&self) -> bool {
+        let (counter, flags) = (self.counter.load(Relaxed), self.flags.load(Relaxed));
+        if counter == 0 {
+            return false;
+        }
+        let read = |address| {
+            // SAFETY: `queue_set` has stored the addresses of two words of the queue, and
+            // `queue_unset` removes them before its memory is freed.
+            unsafe { AtomicU16::from_ptr(with_exposed_provenance_mut(address)) }.load(Relaxed)
+        };
+        let counted = read(counter);
+        let is_new = self.told.swap(counted, Relaxed) != counted;
+        is_new && read(flags) & LOOKS_BY_ITSELF == 0
     }
 }
 
@@ -79,8 +111,7 @@ impl Transport {
         counters: Arc<Counters>,
         taken: Taken,
     ) -> Self {
-        let doorbells = Arc::new(Doorbells { addresses: Default::default(), waiting: AtomicU16::new(0) });
-        Self { inner, common, bells, doorbells, counters, _taken: taken }
+        Self { inner, common, bells, doorbells: Arc::default(), counters, _taken: taken }
     }
 
     /// Returns the counters by which the device reports.
@@ -97,6 +128,13 @@ impl Transport {
         self.common.as_ptr().wrapping_byte_add(offset).cast()
     }
 
+    /// Chooses the queue that the registers of a queue mean.
+    fn choose(&mut self, queue: u16) {
+        // SAFETY: it is a register of this device, by the promise of `new`; the inner transport
+        // chooses a queue before it uses one.
+        unsafe { self.common(CHOSEN_QUEUE).write_volatile(queue) };
+    }
+
     /// Makes the chosen queue interrupt by the first entry of the table.
     fn choose_interrupt(&mut self) {
         let register = self.common(QUEUE_INTERRUPT);
@@ -109,15 +147,22 @@ impl Transport {
         assert_eq!(accepted, FIRST_ENTRY, "the device has no interrupt for its queue");
     }
 
-    /// Notes where the doorbell of the chosen queue is.
-    fn note_doorbell(&mut self, queue: u16) {
+    /// Returns the address of the chosen queue's doorbell.
+    fn doorbell(&self) -> usize {
         // SAFETY: it is a register of this device, by the promise of `new`; reading changes
         // nothing.
         let number = unsafe { self.common(QUEUE_DOORBELL).read_volatile() };
         let offset = usize::from(number) * self.bells.stride;
         assert!(offset + size_of::<u16>() <= self.bells.bytes, "the device names no doorbell of its own");
-        let address = self.bells.start.addr().get() + offset;
-        self.doorbells.addresses[usize::from(queue)].store(address, Relaxed);
+        self.bells.start.addr().get() + offset
+    }
+
+    /// Counts the progress of a queue as events.
+    fn report(&mut self, device_area: PhysAddr) {
+        let counter = with_exposed_provenance_mut::<AtomicU16>(device_area as usize + COUNTER);
+        let counter = NonNull::new(counter).expect("a queue is not at 0");
+        // SAFETY: the device counts there. The memory is freed with the queue, after `queue_unset`.
+        unsafe { self.counters.add(counter) };
     }
 }
 
@@ -138,9 +183,8 @@ impl VirtioTransport for Transport {
         self.inner.max_queue_size(queue)
     }
 
-    fn notify(&mut self, queue: u16) {
-        self.doorbells.waiting.fetch_or(1 << queue, Relaxed);
-    }
+    /// Does nothing: a driver asks for it after each packet. [`Doorbells::ring`] finds what is new.
+    fn notify(&mut self, _: u16) {}
 
     fn get_status(&self) -> DeviceStatus {
         self.inner.get_status()
@@ -166,21 +210,23 @@ impl VirtioTransport for Transport {
         driver_area: PhysAddr,
         device_area: PhysAddr,
     ) {
-        self.inner.queue_set(queue, size, descriptors, driver_area, device_area);
-        // The queue is still the chosen one.
-        self.note_doorbell(queue);
-        if queue != REPORTING_QUEUE {
-            return;
+        self.choose(queue);
+        // Before the queue is in use: devices need not look at this later.
+        if queue == REPORTING_QUEUE {
+            self.choose_interrupt();
+            self.report(device_area);
         }
-        self.choose_interrupt();
-        let counter = with_exposed_provenance_mut::<AtomicU16>(device_area as usize + COUNTER);
-        let counter = NonNull::new(counter).expect("a queue is not at 0");
-        // SAFETY: the device counts there. The memory is freed with the queue, after `queue_unset`.
-        unsafe { self.counters.add(counter) };
+        let bell = &self.doorbells.0[usize::from(queue)];
+        bell.register.store(self.doorbell(), Relaxed);
+        bell.flags.store(device_area as usize, Relaxed);
+        bell.told.store(0, Relaxed);
+        bell.counter.store(driver_area as usize + COUNTER, Relaxed);
+        self.inner.queue_set(queue, size, descriptors, driver_area, device_area);
     }
 
     fn queue_unset(&mut self, queue: u16) {
         self.counters.close();
+        self.doorbells.0.iter().for_each(|bell| bell.counter.store(0, Relaxed));
         // The device reads and writes nothing from now on, as all queues are about to be freed.
         self.inner.set_status(DeviceStatus::empty());
         while self.inner.get_status() != DeviceStatus::empty() {

@@ -20,6 +20,8 @@ const ENTRIES: usize = 512;
 const PRESENT: u64 = 1;
 const WRITABLE: u64 = 1 << 1;
 const UNCACHED: u64 = 1 << 4;
+/// The processor has used the page, and written to it.
+const WAS_USED: u64 = 3 << 5;
 const LARGE: u64 = 1 << 7;
 const NEVER_RUN: u64 = 1 << 63;
 /// The part of an entry that is an address.
@@ -103,14 +105,49 @@ pub(crate) fn map_itself(span: Span, how: Use, frames: Frames<'_>) {
     }
 }
 
+/// Maps whole pages that have registers of a device to themselves. Returns false, and maps nothing,
+/// if something else is mapped there.
+pub(crate) fn map_registers(span: Span, frames: Frames<'_>) -> bool {
+    let pages = || (span.start..span.end).step_by(PAGE);
+    let how = Use::Device;
+    let is_own = |page: usize| find(page).is_none_or(|entry| entry & !WAS_USED == page as u64 | how.flags());
+    let is_free = pages().all(is_own);
+    if is_free {
+        pages().for_each(|page| map(page, page, PAGE, how, frames));
+    }
+    is_free
+}
+
+/// Returns the entry of a table for an address.
+fn entry_of(table: usize, address: usize, level: u32) -> *mut u64 {
+    let index = address >> (12 + 9 * level) & (ENTRIES - 1);
+    with_exposed_provenance_mut::<u64>(table + index * size_of::<u64>())
+}
+
+/// Returns the entry that maps an address, if one does.
+fn find(address: usize) -> Option<u64> {
+    let mut table = ROOT.load(Relaxed);
+    for level in (0..=3).rev() {
+        // SAFETY: tables are whole frames that only this file uses, and one core at a time maps.
+        let entry = unsafe { entry_of(table, address, level).read_volatile() };
+        if entry & PRESENT == 0 {
+            return None;
+        }
+        if level == 0 || entry & LARGE != 0 {
+            return Some(entry);
+        }
+        table = (entry & ADDRESS) as usize;
+    }
+    None
+}
+
 /// Maps a page of this many bytes that was not mapped, to a frame.
 pub(crate) fn map(address: usize, frame: usize, bytes: usize, how: Use, frames: Frames<'_>) {
     let levels = if bytes == LARGE_PAGE { 1..=3 } else { 0..=3 };
     let lowest = *levels.start();
     let mut table = ROOT.load(Relaxed);
     for level in levels.rev() {
-        let index = address >> (12 + 9 * level) & (ENTRIES - 1);
-        let entry = with_exposed_provenance_mut::<u64>(table + index * size_of::<u64>());
+        let entry = entry_of(table, address, level);
         // SAFETY: tables are whole frames that only this file uses, and one core at a time maps.
         unsafe {
             if level == lowest {
@@ -122,7 +159,9 @@ pub(crate) fn map(address: usize, frame: usize, bytes: usize, how: Use, frames: 
                     // The pages below decide what may be done.
                     entry.write_volatile(empty_table(frames) as u64 | PRESENT | WRITABLE);
                 }
-                table = (entry.read_volatile() & ADDRESS) as usize;
+                let next = entry.read_volatile();
+                assert!(next & LARGE == 0, "{address:#x} is in a large page already");
+                table = (next & ADDRESS) as usize;
             }
         }
     }

@@ -1,5 +1,6 @@
 //! A virtio network card: its queues, and packets between them and the TCP stack.
 
+use super::entries::{Entries, HeldBuffer, QUEUE};
 use crate::Machine;
 use crate::devices::{
     self, Buffers, Counters, DeviceError, DeviceKind, DeviceMemory, DeviceQueues, Doorbells, Transport,
@@ -14,8 +15,6 @@ use virtio_drivers::device::net::VirtIONetRaw;
 use xtasking::events::{Registration, Source};
 use xtasking::platform::PlatformError;
 
-/// Entries of each queue.
-const QUEUE: usize = 256;
 /// Bytes of a buffer for a packet.
 const BUFFER: usize = 2048;
 /// The longest packet: a header of Ethernet, and 1,500 bytes.
@@ -39,18 +38,19 @@ pub struct NetworkCard {
     sending: Lane,
     /// Buffers for sending that are free.
     free: Vec<usize>,
+    /// It has returned what it did not have, and is not used any more.
+    is_broken: bool,
 }
 
 /// The buffers of one direction.
 struct Lane {
     buffers: Buffers,
-    /// The buffer and the bytes of each entry that the device has.
-    entries: [(usize, usize); QUEUE],
+    entries: Entries,
 }
 
 impl Lane {
     fn new(buffers: usize) -> Self {
-        Self { buffers: Buffers::new(buffers, BUFFER), entries: [(0, 0); QUEUE] }
+        Self { buffers: Buffers::new(buffers, BUFFER), entries: Entries::new() }
     }
 }
 
@@ -71,6 +71,7 @@ impl NetworkCard {
             spare: QUEUE,
             sending: Lane::new(QUEUE),
             free: (0..QUEUE).collect(),
+            is_broken: false,
         };
         for buffer in 0..QUEUE {
             card.receive_into(buffer)?;
@@ -90,7 +91,7 @@ impl NetworkCard {
         let bytes = unsafe { self.receiving.buffers.buffer(buffer) };
         // SAFETY: it is not accessed before `receive_complete` in `take_packet`.
         let entry = unsafe { self.driver.receive_begin(bytes) }?;
-        self.receiving.entries[usize::from(entry)].0 = buffer;
+        self.receiving.entries.put(entry, HeldBuffer { number: buffer, bytes: bytes.len() });
         Ok(())
     }
 
@@ -98,17 +99,25 @@ impl NetworkCard {
     /// long it is.
     fn take_packet(&mut self) -> Option<(usize, usize)> {
         let entry = self.driver.poll_receive()?;
-        let (buffer, _) = *self.receiving.entries.get(usize::from(entry))?;
-        // SAFETY: `poll_receive` says that the device is done with it, and nothing else uses it.
-        let bytes = unsafe { self.receiving.buffers.buffer(buffer) };
+        let Some(held) = self.receiving.entries.take(entry) else {
+            self.give_up();
+            return None;
+        };
+        // SAFETY: the device had it, and `poll_receive` says that it is done with it. Nothing else
+        // uses it.
+        let bytes = unsafe { self.receiving.buffers.buffer(held.number) };
         // SAFETY: it is the buffer with which `receive_begin` has returned this entry.
         let (start, length) = match unsafe { self.driver.receive_complete(entry, bytes) } {
             Ok(place) => place,
             // Shorter than its own header: handled as a packet without contents.
             Err(virtio_drivers::Error::IoError) => (0, 0),
-            Err(_) => return None,
+            // The device has changed what `poll_receive` has read.
+            Err(_) => {
+                self.give_up();
+                return None;
+            }
         };
-        let free = core::mem::replace(&mut self.spare, buffer);
+        let free = core::mem::replace(&mut self.spare, held.number);
         self.receive_into(free).expect("the entry of the packet is free");
         Some((start, length))
     }
@@ -116,22 +125,29 @@ impl NetworkCard {
     /// Takes back the buffers of packets that are sent.
     fn take_sent(&mut self) {
         while let Some(entry) = self.driver.poll_transmit() {
-            let Some(&(buffer, bytes)) = self.sending.entries.get(usize::from(entry)) else { return };
-            // SAFETY: `poll_transmit` says that the device is done with it, and nothing else uses
-            // it.
-            let packet = unsafe { &self.sending.buffers.buffer(buffer)[..bytes] };
+            let Some(held) = self.sending.entries.take(entry) else { return self.give_up() };
+            // SAFETY: the device had it, and `poll_transmit` says that it is done with it. Nothing
+            // else uses it.
+            let packet = unsafe { &self.sending.buffers.buffer(held.number)[..held.bytes] };
             // SAFETY: it is the buffer with which `transmit_begin` has returned this entry.
             if unsafe { self.driver.transmit_complete(entry, packet) }.is_err() {
-                return;
+                return self.give_up();
             }
-            self.free.push(buffer);
+            self.free.push(held.number);
+        }
+    }
+
+    /// Uses the card no more, as it has returned what it did not have.
+    fn give_up(&mut self) {
+        if !core::mem::replace(&mut self.is_broken, true) {
+            crate::println!("network: the card works wrongly, and is not used any more");
         }
     }
 
     /// Returns true if no packet can be sent now. Nothing interrupts when there is room again: the
     /// caller looks.
     pub(super) fn is_full(&mut self) -> bool {
-        self.make_room().is_none()
+        self.make_room().is_none() && !self.is_broken
     }
 
     /// Holds interrupts back while packets are handled.
@@ -142,6 +158,9 @@ impl NetworkCard {
     /// Tells the device of new packets and buffers, and lets it interrupt. Returns false if a
     /// packet has come meanwhile, perhaps without an interrupt: then the caller goes on.
     pub(super) fn end_polling(&mut self) -> bool {
+        if self.is_broken {
+            return true;
+        }
         self.doorbells.ring();
         self.driver.enable_interrupts();
         // The device counts, passes a fence, and then looks whether it may interrupt. So either it
@@ -206,13 +225,14 @@ impl Device for NetworkCard {
 }
 
 impl NetworkCard {
-    /// Sees to it that another packet can be sent. Returns `None` if the queue is full.
+    /// Sees to it that another packet can be sent. Returns `None` if the queue is full, or the card
+    /// broken.
     fn make_room(&mut self) -> Option<()> {
         // All at once, and not before they are needed, as each look touches the device's memory.
-        if self.free.is_empty() || !self.driver.can_send() {
+        if !self.is_broken && (self.free.is_empty() || !self.driver.can_send()) {
             self.take_sent();
         }
-        (!self.free.is_empty() && self.driver.can_send()).then_some(())
+        (!self.is_broken && !self.free.is_empty() && self.driver.can_send()).then_some(())
     }
 }
 
@@ -249,7 +269,7 @@ impl phy::TxToken for FreeEntry<'_> {
         let packet = &bytes[..header + length];
         // SAFETY: it is not accessed before `transmit_complete` in `take_sent`.
         let entry = unsafe { self.driver.transmit_begin(packet) }.expect("`make_room` has seen an entry");
-        self.sending.entries[usize::from(entry)] = (buffer, packet.len());
+        self.sending.entries.put(entry, HeldBuffer { number: buffer, bytes: packet.len() });
         result
     }
 }

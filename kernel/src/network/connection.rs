@@ -1,6 +1,6 @@
 //! A connection as the program sees it: an object of its own, whose tasks read and write.
 
-use super::pipe::{Pipe, Status};
+use super::pipe::{Pipe, Status, give_back};
 use super::sockets::ConnectionId;
 use super::stack::{Program, StackObject};
 use super::{Peer, Service};
@@ -62,6 +62,7 @@ impl Connection {
         if self.consumed == self.input.len() {
             self.input.clear();
             self.consumed = 0;
+            give_back(&mut self.input);
         }
         if self.link.pipe.consumed(bytes) {
             self.link.call_stack(cx);

@@ -29,6 +29,7 @@
 //! |---|---|
 //! | `card` | the network card: its driver, packets |
 //! | `connection` | a connection as the program sees it |
+//! | `entries` | what a card has: the entries of a queue |
 //! | `faults` | a bad network, for tests |
 //! | `pipe` | what stack and connection pass to each other |
 //! | `sockets` | the TCP stack over a device, without tasks |
@@ -39,6 +40,8 @@
 mod card;
 #[cfg(target_os = "none")]
 mod connection;
+#[cfg(any(test, target_os = "none"))]
+mod entries;
 mod faults;
 mod pipe;
 mod sockets;

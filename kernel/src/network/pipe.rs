@@ -14,6 +14,23 @@ pub const INPUT_LIMIT: usize = 32 << 10;
 /// Bytes of output that a connection holds until the stack takes them.
 pub const OUTPUT_LIMIT: usize = 32 << 10;
 
+/// Bytes of memory that an empty buffer keeps.
+const KEPT: usize = 4 << 10;
+
+/// Frees the memory of an empty buffer, if that is much: most connections are quiet.
+pub(super) fn give_back(buffer: &mut Vec<u8>) {
+    if buffer.is_empty() && buffer.capacity() > KEPT {
+        *buffer = Vec::new();
+    }
+}
+
+/// Returns how many bytes a buffer is to reserve for some more: twice what it had, so that this is
+/// rare, but not beyond the limit.
+fn growth(length: usize, capacity: usize, more: usize, limit: usize) -> usize {
+    let needed = length + more;
+    if needed <= capacity { 0 } else { needed.max((2 * capacity).min(limit)) - length }
+}
+
 /// How a connection stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Status {
@@ -76,8 +93,10 @@ impl Pipe {
             if input.is_empty() {
                 core::mem::swap(input, &mut state.arrived);
             } else {
+                input.reserve_exact(state.arrived.len());
                 input.append(&mut state.arrived);
             }
+            give_back(&mut state.arrived);
             state.status
         })
     }
@@ -102,6 +121,8 @@ impl Pipe {
     pub fn write(&self, bytes: &[u8]) -> (usize, bool) {
         self.0.with(|state| {
             let taken = bytes.len().min(state.room());
+            let (length, capacity) = (state.output.len(), state.output.capacity());
+            state.output.reserve_exact(growth(length, capacity, taken, OUTPUT_LIMIT));
             state.output.extend(&bytes[..taken]);
             state.wants_room |= taken < bytes.len();
             (taken, taken > 0 && call(&mut state.calls_stack))
@@ -140,9 +161,9 @@ impl Pipe {
         self.0.with(|state| state.is_closing)
     }
 
-    /// Returns true if the program has closed, and all of its output is with the socket.
-    pub fn is_drained(&self) -> bool {
-        self.0.with(|state| state.is_closing && state.output.is_empty())
+    /// Returns how many bytes of output the socket has not taken.
+    pub fn unsent(&self) -> usize {
+        self.0.with(|state| state.output.len())
     }
 
     /// Says that the connection is gone. Returns true if the program is to be called.
@@ -169,6 +190,8 @@ impl State {
                 let taken = bytes.len().min(room);
                 // A connection that the program has closed reads to the peer's end.
                 if !self.is_closing {
+                    let (length, capacity) = (self.arrived.len(), self.arrived.capacity());
+                    self.arrived.reserve_exact(growth(length, capacity, taken, INPUT_LIMIT));
                     self.arrived.extend_from_slice(&bytes[..taken]);
                 }
                 (taken, ())
@@ -190,6 +213,9 @@ impl State {
             };
             let Ok(sent) = socket.send(fill) else { break };
             self.output.drain(..sent);
+        }
+        if self.output.is_empty() && self.output.capacity() > KEPT {
+            self.output = VecDeque::new();
         }
         let has_room = self.wants_room && self.room() > 0;
         self.wants_room &= !has_room;
@@ -226,10 +252,26 @@ mod tests {
         pipe.begin_stack_task();
         assert!(pipe.close() && !pipe.close());
         assert_eq!(pipe.write(b"more"), (0, false));
-        assert!(!pipe.is_drained());
+        assert!(pipe.is_closing() && pipe.unsent() == 4);
         assert!(pipe.end() && !pipe.end());
         let mut input = Vec::new();
         assert_eq!(pipe.take_arrived(&mut input), Status { has_ended: true, is_closed: true });
+    }
+
+    #[test]
+    fn buffers_hold_no_more_memory_than_their_limit_and_little_once_they_are_empty() {
+        let pipe = Pipe::new();
+        let mut input = Vec::new();
+        for _ in 0..INPUT_LIMIT / 1000 {
+            assert_eq!(pipe.write(&[1; 1000]).0, 1000);
+            pipe.0.with(|state| state.arrived.extend_from_slice(&[2; 1000]));
+            pipe.take_arrived(&mut input);
+        }
+        let capacities = pipe.0.with(|state| (state.output.capacity(), state.arrived.capacity()));
+        assert!(capacities.0 <= OUTPUT_LIMIT && capacities.1 <= KEPT && input.capacity() <= INPUT_LIMIT);
+        input.clear();
+        give_back(&mut input);
+        assert_eq!(input.capacity(), 0);
     }
 
     #[test]

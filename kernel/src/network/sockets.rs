@@ -2,32 +2,33 @@
 //!
 //! It knows no tasks: what is to be called is returned to [`Stack`](super::stack::Stack).
 //!
-//! smoltcp has no queue of connections that begin: a socket that listens becomes the connection of
-//! the next peer. Packets are handled one by one, and a socket that has become a connection is
-//! replaced before the next packet. So one socket that listens is enough, however many peers come
-//! at once.
+//! | file | what is in it |
+//! |---|---|
+//! | `listening` | ports that listen, and sockets that become connections |
+//! | `slot` | a connection: its socket, pipe and program |
+
+mod listening;
+mod slot;
 
 use super::pipe::Pipe;
 use super::{Peer, Settings};
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
-use alloc::vec;
 use alloc::vec::Vec;
+use listening::Listener;
+use slot::{Slot, Stage};
 use smoltcp::iface::{Config, Interface, PollIngressSingleResult, PollResult, SocketHandle, SocketSet};
 use smoltcp::phy::Device;
-use smoltcp::socket::tcp::{CongestionControl, Socket, SocketBuffer, State};
+use smoltcp::socket::tcp::{Socket, State};
 use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{EthernetAddress, IpAddress, IpCidr, Ipv4Address};
 
-/// Bytes of each buffer of a socket.
-const SOCKET_BUFFER: usize = 32 << 10;
-/// A peer that says nothing for this time is gone.
-const TIMEOUT: Duration = Duration::from_secs(300);
-/// A peer that says nothing is asked after this time.
-const KEEP_ALIVE: Duration = Duration::from_secs(60);
-/// The time that a peer has to end a connection which the program has closed.
+/// The time that a peer has to take output of a connection which the program has closed, or some of
+/// it, and then to end the connection.
 const LINGER: Duration = Duration::from_secs(20);
-/// Connections that wait for late packets, after both sides have closed. Older ones are forgotten.
+/// Sockets of connections that have ended are kept for this time at most.
+const LATE: Duration = Duration::from_secs(20);
+/// And this many of them. Older ones are forgotten.
 const MOST_WAITING: usize = 64;
 
 /// The number of a connection. It is used once.
@@ -45,39 +46,11 @@ pub(super) enum Call<P> {
     Serve(P),
 }
 
-/// A port that listens.
-struct Listener {
-    port: u16,
-    /// The socket that the next peer gets; `None` while there are too many connections.
-    socket: Option<SocketHandle>,
-    most: usize,
-    /// Connections and sockets that are becoming one.
-    count: usize,
-}
-
-/// A connection, or a socket that is becoming one.
-struct Slot<P> {
-    id: ConnectionId,
-    port: u16,
+/// The socket of a connection that has ended: it waits for late packets, after both sides have
+/// closed, or for its turn to tell the peer that the connection is broken.
+struct Waiting {
     socket: SocketHandle,
-    stage: Stage<P>,
-}
-
-enum Stage<P> {
-    /// The peer has not confirmed.
-    Beginning,
-    /// The program is being called to make an object of it.
-    Accepted(Arc<Pipe>),
-    Open {
-        pipe: Arc<Pipe>,
-        program: P,
-    },
-    /// The program has closed it.
-    Closing {
-        pipe: Arc<Pipe>,
-        program: P,
-        limit: Instant,
-    },
+    until: Instant,
 }
 
 /// The stack over a device. `P` calls the program of a connection.
@@ -89,20 +62,18 @@ pub(super) struct Sockets<D, P> {
     slots: Vec<Option<Slot<P>>>,
     free: Vec<usize>,
     generation: u64,
-    /// Sockets that wait for late packets, the oldest first.
-    waiting: VecDeque<SocketHandle>,
+    /// The slots whose peers have not confirmed, the oldest first.
+    beginning: VecDeque<usize>,
+    /// The oldest first.
+    waiting: VecDeque<Waiting>,
+    /// When all connections are to be over, if they are.
+    end: Option<Instant>,
 }
 
-/// Returns a socket with buffers of its own.
-fn new_socket() -> Socket<'static> {
-    let buffer = || SocketBuffer::new(vec![0; SOCKET_BUFFER]);
-    let mut socket = Socket::new(buffer(), buffer());
-    socket.set_congestion_control(CongestionControl::Reno);
-    socket.set_timeout(Some(TIMEOUT));
-    socket.set_keep_alive(Some(KEEP_ALIVE));
-    // Replies are written whole; a small one is not held back for others.
-    socket.set_nagle_enabled(false);
-    socket
+/// Returns true if a connection with this socket is over: nothing is sent or received any more.
+fn is_over(socket: &Socket<'_>) -> bool {
+    // A socket listens again if its peer has gone before it has confirmed.
+    matches!(socket.state(), State::Listen | State::Closed | State::TimeWait)
 }
 
 impl ConnectionId {
@@ -133,34 +104,19 @@ impl<D: Device, P: Clone> Sockets<D, P> {
             slots: Vec::new(),
             free: Vec::new(),
             generation: 0,
+            beginning: VecDeque::new(),
             waiting: VecDeque::new(),
-        }
-    }
-
-    /// Lets a port take up to `most` connections at a time. Returns false if it does already, or if
-    /// it is 0.
-    pub fn listen(&mut self, port: u16, most: usize) -> bool {
-        if port == 0 || self.listeners.iter().any(|listener| listener.port == port) {
-            return false;
-        }
-        self.listeners.push(Listener { port, socket: None, most, count: 0 });
-        self.replace_listening();
-        true
-    }
-
-    /// Lets no port take further connections.
-    pub fn stop_listening(&mut self) {
-        for listener in &mut self.listeners {
-            listener.most = 0;
-            listener.socket.take().into_iter().for_each(|socket| drop(self.sockets.remove(socket)));
+            end: None,
         }
     }
 
     /// Closes all connections, as their programs would, and drops those that no peer has confirmed.
+    /// From now on a peer that takes output gets no further time for it.
     pub fn close_all(&mut self, now: Instant, call: &mut dyn FnMut(Call<P>)) {
+        self.end = Some(now + LINGER);
         for slot in self.slots.iter().flatten() {
             match &slot.stage {
-                Stage::Beginning => self.sockets.get_mut::<Socket<'_>>(slot.socket).abort(),
+                Stage::Beginning { .. } => self.sockets.get_mut::<Socket<'_>>(slot.socket).abort(),
                 Stage::Open { pipe, .. } => _ = pipe.close(),
                 Stage::Accepted(_) | Stage::Closing { .. } => {}
             }
@@ -168,7 +124,7 @@ impl<D: Device, P: Clone> Sockets<D, P> {
         self.look_at_all(now, call);
     }
 
-    /// Returns true if there are no connections, aside from those that wait for late packets.
+    /// Returns true if there are no connections, aside from sockets that are kept after the end.
     pub fn is_idle(&self) -> bool {
         self.free.len() == self.slots.len()
     }
@@ -179,7 +135,7 @@ impl<D: Device, P: Clone> Sockets<D, P> {
             match self.interface.poll_ingress_single(now, &mut self.device, &mut self.sockets) {
                 PollIngressSingleResult::None => return true,
                 PollIngressSingleResult::PacketProcessed => {}
-                PollIngressSingleResult::SocketStateChanged => self.replace_listening(),
+                PollIngressSingleResult::SocketStateChanged => self.update_listeners(now),
             }
         }
         false
@@ -187,52 +143,24 @@ impl<D: Device, P: Clone> Sockets<D, P> {
 
     /// Sends packets, up to `rounds` of each connection. Returns false if there may be more.
     pub fn send(&mut self, now: Instant, rounds: usize) -> bool {
-        (0..rounds).any(|_| {
+        let is_sent = (0..rounds).any(|_| {
             let sent = self.interface.poll_egress(now, &mut self.device, &mut self.sockets);
             matches!(sent, PollResult::None)
-        })
+        });
+        self.forget_waiting(now);
+        is_sent
     }
 
     /// Returns when there is something to do, even if no packet arrives.
     pub fn next_time(&mut self, now: Instant) -> Option<Instant> {
-        let limit = |slot: &Slot<P>| match slot.stage {
-            Stage::Closing { limit, .. } => Some(limit),
-            _ => None,
+        let limit = |slot: &Slot<P>| {
+            // It has timed out when packets were sent.
+            let is_over = is_over(self.sockets.get(slot.socket));
+            if is_over { Some(now) } else { slot.limit() }
         };
         let limits = self.slots.iter().flatten().filter_map(limit);
-        self.interface.poll_at(now, &self.sockets).into_iter().chain(limits).min()
-    }
-
-    /// Turns sockets that listened and have a peer now into beginning connections, and lets others
-    /// listen.
-    fn replace_listening(&mut self) {
-        for index in 0..self.listeners.len() {
-            let Listener { port, socket, most, count } = self.listeners[index];
-            if let Some(socket) = socket {
-                if self.sockets.get::<Socket<'_>>(socket).state() == State::Listen {
-                    continue;
-                }
-                self.begin(port, socket);
-            }
-            let has_room = count + usize::from(socket.is_some()) < most;
-            let listener = &mut self.listeners[index];
-            listener.count += usize::from(socket.is_some());
-            listener.socket = has_room.then(|| {
-                let mut socket = new_socket();
-                socket.listen(port).expect("a new socket, and a port");
-                self.sockets.add(socket)
-            });
-        }
-    }
-
-    fn begin(&mut self, port: u16, socket: SocketHandle) {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(None);
-            self.slots.len() - 1
-        });
-        self.generation += 1;
-        let id = ConnectionId { slot, generation: self.generation };
-        self.slots[slot] = Some(Slot { id, port, socket, stage: Stage::Beginning });
+        let limit = limits.min();
+        self.interface.poll_at(now, &self.sockets).into_iter().chain(limit).min()
     }
 
     /// Looks after all connections. Calls `call` with what is to be done for their programs.
@@ -240,7 +168,7 @@ impl<D: Device, P: Clone> Sockets<D, P> {
         for index in 0..self.slots.len() {
             self.look_at_slot(index, now, call);
         }
-        self.replace_listening();
+        self.update_listeners(now);
     }
 
     /// Looks after one connection, as its program has written, consumed or closed.
@@ -266,85 +194,63 @@ impl<D: Device, P: Clone> Sockets<D, P> {
     }
 
     fn look_at_slot(&mut self, index: usize, now: Instant, call: &mut dyn FnMut(Call<P>)) {
+        let linger = self.end.unwrap_or(now + LINGER).min(now + LINGER);
         let Some(slot) = &mut self.slots[index] else { return };
         let socket = self.sockets.get_mut::<Socket<'_>>(slot.socket);
-        if let Stage::Beginning = slot.stage {
-            slot.begin_program(socket, call);
+        let mut is_late = false;
+        if let Stage::Beginning { limit } = slot.stage {
+            if slot.begin_program(socket, call) {
+                self.beginning.retain(|&other| other != index);
+            } else {
+                is_late = limit <= now;
+            }
         }
-        slot.exchange(socket, now, call);
-        let is_over = match socket.state() {
-            // A peer that has not confirmed has gone.
-            State::Listen | State::Closed | State::TimeWait => true,
-            _ => false,
-        };
-        if is_over {
-            self.end_slot(index, call);
+        slot.exchange(socket, now, linger, call);
+        if is_late || is_over(socket) {
+            self.end_slot(index, now, call);
         }
     }
 
-    /// Forgets a connection whose socket is closed, or waits for late packets.
-    fn end_slot(&mut self, index: usize, call: &mut dyn FnMut(Call<P>)) {
+    /// Forgets a connection that is over, or that no peer has confirmed.
+    fn end_slot(&mut self, index: usize, now: Instant, call: &mut dyn FnMut(Call<P>)) {
         let Some(slot) = self.slots[index].take() else { return };
         self.free.push(index);
+        self.beginning.retain(|&other| other != index);
         let listener = self.listeners.iter_mut().find(|listener| listener.port == slot.port);
         listener.into_iter().for_each(|listener| listener.count -= 1);
-        if let Stage::Open { pipe, program } | Stage::Closing { pipe, program, .. } = slot.stage
-            && pipe.end()
+        self.keep_or_remove(slot.socket, now);
+        if slot.end()
+            && let Some(program) = slot.stage.into_program()
         {
             call(Call::Serve(program));
         }
-        if self.sockets.get::<Socket<'_>>(slot.socket).state() == State::TimeWait {
-            self.waiting.push_back(slot.socket);
-        } else {
-            self.sockets.remove(slot.socket);
-        }
-        self.forget_waiting();
     }
 
-    /// Removes sockets that have waited for late packets, and the oldest if there are too many.
-    fn forget_waiting(&mut self) {
-        while let Some(&socket) = self.waiting.front()
-            && (self.waiting.len() > MOST_WAITING
-                || self.sockets.get::<Socket<'_>>(socket).state() == State::Closed)
-        {
-            self.waiting.pop_front();
+    /// Keeps the socket of a connection that has ended while it has something to do.
+    fn keep_or_remove(&mut self, socket: SocketHandle, now: Instant) {
+        let ended = self.sockets.get::<Socket<'_>>(socket);
+        if matches!(ended.state(), State::Closed | State::TimeWait) && ended.remote_endpoint().is_some() {
+            self.waiting.push_back(Waiting { socket, until: now + LATE });
+        } else {
             self.sockets.remove(socket);
         }
-    }
-}
-
-impl<P: Clone> Slot<P> {
-    /// Calls the program of the port once the peer has confirmed.
-    fn begin_program(&mut self, socket: &Socket<'_>, call: &mut dyn FnMut(Call<P>)) {
-        let is_confirmed = !matches!(socket.state(), State::Listen | State::SynReceived | State::Closed);
-        let Some(remote) = socket.remote_endpoint().filter(|_| is_confirmed) else { return };
-        let IpAddress::Ipv4(address) = remote.addr;
-        let peer = Peer { address: address.octets(), port: remote.port };
-        let pipe = Arc::new(Pipe::new());
-        self.stage = Stage::Accepted(pipe.clone());
-        call(Call::Accept { port: self.port, id: self.id, peer, pipe });
+        self.forget_waiting(now);
     }
 
-    /// Moves bytes between socket and program, and closes the socket if the program wants that.
-    fn exchange(&mut self, socket: &mut Socket<'_>, now: Instant, call: &mut dyn FnMut(Call<P>)) {
-        match &self.stage {
-            Stage::Open { pipe, program } | Stage::Closing { pipe, program, .. } => {
-                if pipe.exchange(socket) {
-                    call(Call::Serve(program.clone()));
-                }
+    /// Removes sockets that have waited long enough, and the oldest if there are too many.
+    fn forget_waiting(&mut self, now: Instant) {
+        let sockets = &mut self.sockets;
+        self.waiting.retain(|waiting| {
+            // One without a peer has told it, or has waited for late packets.
+            let has_peer = sockets.get::<Socket<'_>>(waiting.socket).remote_endpoint().is_some();
+            let is_kept = has_peer && now < waiting.until;
+            if !is_kept {
+                sockets.remove(waiting.socket);
             }
-            Stage::Beginning | Stage::Accepted(_) => return,
-        }
-        if let Stage::Open { pipe, program } = &self.stage
-            && pipe.is_closing()
-        {
-            let (pipe, program) = (pipe.clone(), program.clone());
-            self.stage = Stage::Closing { pipe, program, limit: now + LINGER };
-        }
-        match &self.stage {
-            Stage::Closing { limit, .. } if *limit <= now => socket.abort(),
-            Stage::Closing { pipe, .. } if pipe.is_drained() => socket.close(),
-            _ => {}
+            is_kept
+        });
+        while self.waiting.len() > MOST_WAITING {
+            self.waiting.pop_front().into_iter().for_each(|waiting| drop(sockets.remove(waiting.socket)));
         }
     }
 }

@@ -80,8 +80,8 @@ fn now() -> Instant {
 impl Stack {
     pub fn new(card: Registered<NetworkCard>, settings: &Settings, links: Arc<Links>) -> Self {
         let address = card.get().map_or([0; 6], NetworkCard::address);
-        let sockets =
-            Sockets::new(Faulty::new(Line(card), settings.faults), address, settings, cpu::counter(), now());
+        let seed = cpu::random::word().unwrap_or_else(cpu::counter);
+        let sockets = Sockets::new(Faulty::new(Line(card), settings.faults), address, settings, seed, now());
         Self { sockets, accepts: Vec::new(), timer: None, is_poll_spawned: false, ending: Vec::new(), links }
     }
 
@@ -171,9 +171,9 @@ impl Stack {
         }
     }
 
-    /// Spawns a task that polls, unless there is one.
+    /// Spawns a task that polls, unless there is one, or the runtime ends: that waits for tasks.
     fn poll_soon(&mut self, this: &StackObject, cx: &mut Context) {
-        if !core::mem::replace(&mut self.is_poll_spawned, true) {
+        if !cx.is_shutting_down() && !core::mem::replace(&mut self.is_poll_spawned, true) {
             let object = this.clone();
             let task = cx.task(this.write()).priority(Priority::Normal).begin_operation();
             task.spawn(move |stack, cx| {

@@ -58,8 +58,10 @@ impl Network {
         Ok(Self { stack })
     }
 
-    /// Lets a port take up to `most` connections at a time; peers beyond are refused. `make` is
-    /// called with each, and returns what serves it. The port listens when the result is there.
+    /// Lets a port take up to `most` connections at a time. Peers beyond are refused, and so are
+    /// those for which there is no memory. A connection takes 64 KiB, and up to 160 KiB while it
+    /// has much to receive and to send. `make` is called with each, and returns what serves it. The
+    /// port listens when the result is there.
     pub fn listen<S: Service>(
         &self,
         rt: &Runtime,
@@ -78,8 +80,8 @@ impl Network {
     }
 
     /// Takes no further connections, and [closes](Connection::close) those that there are. The
-    /// result is there when all are closed: at the latest when their peers had the time for it that
-    /// any closed connection has.
+    /// result is there when all are closed, 20 seconds from now at the latest: peers that have not
+    /// taken their output by then are cut off.
     pub fn finish(&self, rt: &Runtime) -> Handle<()> {
         let (promise, handle) = rt.promise();
         let object = self.stack.clone();

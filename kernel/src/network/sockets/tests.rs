@@ -1,12 +1,14 @@
 //! The stack and its peers on a cable of the test's own, in virtual time: all that happens is
 //! decided by a seed.
 
+use super::listening::new_socket;
 use super::*;
 use crate::network::faults::Faulty;
 use crate::network::{Faults, INPUT_LIMIT};
 use smoltcp::phy::{self, DeviceCapabilities, Medium};
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::vec;
 
 const PORT: u16 = 7;
 const SERVER: [u8; 4] = [10, 0, 2, 15];
@@ -159,15 +161,18 @@ impl Clients {
         let mut interface = Interface::new(config, &mut plug, Instant::ZERO);
         let own = IpCidr::new(IpAddress::Ipv4(CLIENT.into()), 24);
         interface.update_ip_addrs(|addresses| addresses.push(own).unwrap());
-        let mut sockets = SocketSet::new(Vec::new());
-        let peers = (0..count).map(|peer| {
-            let mut socket = new_socket();
-            let server = (IpAddress::Ipv4(SERVER.into()), PORT);
-            socket.connect(interface.context(), server, 1000 + peer as u16).unwrap();
-            (sockets.add(socket), 0, 0)
-        });
-        let peers = peers.collect();
-        Self { plug, interface, sockets, peers, bytes, wanted: bytes }
+        let sockets = SocketSet::new(Vec::new());
+        let mut clients = Self { plug, interface, sockets, peers: Vec::new(), bytes, wanted: bytes };
+        (0..count).for_each(|_| clients.connect());
+        clients
+    }
+
+    /// Connects one more.
+    fn connect(&mut self) {
+        let mut socket = new_socket().unwrap();
+        let server = (IpAddress::Ipv4(SERVER.into()), PORT);
+        socket.connect(self.interface.context(), server, 1000 + self.peers.len() as u16).unwrap();
+        self.peers.push((self.sockets.add(socket), 0, 0));
     }
 
     fn step(&mut self, now: Instant) {
@@ -262,15 +267,27 @@ fn packets_may_be_lost_and_doubled() {
 #[test]
 fn connections_beyond_the_most_are_refused() {
     let (a, b) = cable();
-    let (mut server, mut clients) = (Server::new(a, 3, None), Clients::new(b, 5, 5000));
-    let are_over =
-        |clients: &Clients| clients.states().all(|state| matches!(state, State::Closed | State::TimeWait));
-    run(&mut server, &mut clients, |server, clients| are_over(clients) && server.sockets.is_idle());
-    assert_eq!(server.programs.len(), 3);
-    assert_eq!(clients.peers.iter().filter(|peer| peer.2 == 5000).count(), 3);
+    let (mut server, mut clients) = (Server::new(a, 3, None), Clients::new(b, 3, 5000));
+    clients.wanted = usize::MAX;
+    run(&mut server, &mut clients, |_, clients| clients.peers.iter().all(|peer| peer.2 == 5000));
+    (0..2).for_each(|_| clients.connect());
+    run(&mut server, &mut clients, |_, clients| clients.states().skip(3).all(|state| state == State::Closed));
+    clients.wanted = 5000;
+    run(&mut server, &mut clients, |server, _| server.sockets.is_idle());
+    assert_eq!((server.programs.len(), server.closed), (3, 3));
     // All three have ended, so there is room again.
     clients = Clients::new(clients.plug, 3, 100);
     run(&mut server, &mut clients, |server, clients| clients.are_done() && server.sockets.is_idle());
+}
+
+/// All come at once, and the later ones take the places of those that have not confirmed: these
+/// come again.
+#[test]
+fn more_than_the_most_are_served_in_turn() {
+    let (a, b) = cable();
+    let (mut server, mut clients) = (Server::new(a, 3, None), Clients::new(b, 5, 100));
+    run(&mut server, &mut clients, |server, clients| clients.are_done() && server.sockets.is_idle());
+    assert_eq!((server.programs.len(), server.closed), (5, 5));
 }
 
 #[test]
@@ -284,6 +301,9 @@ fn a_peer_that_does_not_end_its_side_is_cut_off() {
     server.sockets.close_all(server.now, &mut |_| {});
     run(&mut server, &mut clients, |server, _| server.sockets.is_idle());
     assert_eq!(server.closed, 1);
+    // And it learns of that.
+    clients.step(server.now);
+    assert!(clients.states().all(|state| state == State::Closed));
 }
 
 #[test]
@@ -296,3 +316,6 @@ fn connections_that_begin_do_not_hold_up_the_end() {
     server.sockets.close_all(server.now, &mut |_| panic!("nothing was accepted"));
     assert!(server.sockets.is_idle());
 }
+
+mod endings;
+mod hostile;
