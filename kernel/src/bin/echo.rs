@@ -36,14 +36,16 @@ impl Service for Echo {
         if !self.has_begun && is_short && QUIT.starts_with(&input) {
             return;
         }
-        if !core::mem::replace(&mut self.has_begun, true) && input.starts_with(QUIT) {
-            cx.task(self.quit.write())
-                .spawn(|quit, _cx| quit.take().into_iter().for_each(|quit| quit.fulfil(())));
-        }
+        let ends_program = !core::mem::replace(&mut self.has_begun, true) && input.starts_with(QUIT);
         let sent = connection.write(&input, cx);
         connection.consume(sent, cx);
         if connection.has_ended() && sent == input.len() {
             connection.close(cx);
+        }
+        // After the answer, as a connection takes none once the network ends.
+        if ends_program {
+            cx.task(self.quit.write())
+                .spawn(|quit, _cx| quit.take().into_iter().for_each(|quit| quit.fulfil(())));
         }
     }
 }
