@@ -24,7 +24,7 @@ impl Host for Place {
 fn begin(most: u32) -> (Runtime, Dialogues, Engine) {
     let rt = Runtime::builder().workers(2).build().unwrap();
     let dialogues = Dialogues::default();
-    let builder = Engine::builder().setting("maxclients", &most.to_string());
+    let builder = Engine::builder().setting("maxclients", most.to_string());
     let engine = dialogues.attach(builder, &rt).build(&rt);
     (rt, dialogues, engine)
 }
