@@ -15,17 +15,19 @@ use alloc::sync::Arc;
 use core::cell::Cell;
 use core::task::Waker;
 use std::io;
-use std::sync::mpsc;
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 #[cfg(feature = "io")]
 mod event_polls;
+mod handed_out;
 mod running;
 mod start;
 #[cfg(test)]
 mod tests;
 
+use handed_out::HandedOut;
+pub(super) use handed_out::OneHandedOut;
 use running::{Running, RunningWorkers};
 
 std::thread_local! {
@@ -54,8 +56,8 @@ pub struct Threads {
     join_handles: SpinMutex<Vec<JoinHandle<()>>>,
     /// Starts the threads of workers, if the program does that.
     spawn_handler: Option<Box<SpawnHandler>>,
-    /// Each thread that `spawn_handler` was given has a sender until it ends.
-    handled: SpinMutex<Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>>,
+    /// The threads that `spawn_handler` was given.
+    handed_out: Arc<HandedOut>,
     /// The queues of events, in which workers with sources sleep.
     #[cfg(feature = "io")]
     events: event_polls::EventPolls,
@@ -93,7 +95,7 @@ impl Threads {
             running: Arc::default(),
             join_handles: SpinMutex::new(Vec::new()),
             spawn_handler: None,
-            handled: SpinMutex::new(None),
+            handed_out: Arc::default(),
             began: Instant::now(),
             started_after: AtomicU64::new(NOT_STARTED),
             topology,
@@ -141,7 +143,6 @@ impl Threads {
         handler: impl Fn(WorkerThread) -> io::Result<()> + Send + Sync + 'static,
     ) -> Self {
         self.spawn_handler = Some(Box::new(handler));
-        self.handled = SpinMutex::new(Some(mpsc::channel()));
         self
     }
 
@@ -216,7 +217,8 @@ impl Platform for Threads {
         let core = explicit_core
             .or_else(|| self.pin.then(|| self.topology.cores[worker % self.topology.cores.len()].os_id));
         // A worker with an explicit core reports whether it could be pinned there.
-        let (sender, receiver) = explicit_core.map(|_| mpsc::channel()).unzip();
+        let (pinning, reports) = (Arc::new(SpinMutex::new(None)), Arc::new(HandedOut::default()));
+        let report = explicit_core.map(|_| (pinning.clone(), reports.hand_out()));
         let threads = self.threads.clone();
         let running = Running::new(&self.running);
         let body = move || {
@@ -228,8 +230,8 @@ impl Platform for Threads {
             // The driver of a worker that could not be pinned is dropped before the failure is
             // reported.
             let driver = (pinned.is_ok() || explicit_core.is_none()).then_some(driver);
-            if let Some(sender) = sender {
-                _ = sender.send(pinned);
+            if let Some((pinning, _end)) = report {
+                *pinning.lock() = Some(pinned);
             }
             if let Some(driver) = driver {
                 driver.run();
@@ -239,9 +241,10 @@ impl Platform for Threads {
             WORKER_OF.set(NO_WORKER);
         };
         self.spawn_worker(worker, body)?;
-        let Some((receiver, core)) = receiver.zip(explicit_core) else { return Ok(()) };
-        let pinned = receiver.recv().unwrap_or_else(|gone| Err(std::io::Error::other(gone)));
-        pinned.map_err(|cause| {
+        let Some(core) = explicit_core else { return Ok(()) };
+        reports.wait();
+        let pinned = pinning.lock().take();
+        pinned.unwrap_or_else(|| Err(io::Error::other("its thread has ended"))).map_err(|cause| {
             let what = alloc::format!(
                 "cannot pin worker {worker} to CPU {core}; choose another CPU in `Builder::placement`"
             );
@@ -295,12 +298,7 @@ impl Platform for Threads {
     fn join(&self) {
         self.running.stop_watchers();
         self.spares.close();
-        // Fails once all senders are dropped, which the threads of the program have.
-        let handled = self.handled.lock().take();
-        if let Some((sender, receiver)) = handled {
-            drop(sender);
-            while receiver.recv().is_ok() {}
-        }
+        self.handed_out.wait();
         loop {
             let threads = core::mem::take(&mut *self.join_handles.lock());
             if threads.is_empty() {

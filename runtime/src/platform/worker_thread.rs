@@ -1,9 +1,9 @@
 //! The thread of a worker, as a program starts it that has threads of its own.
 
+use super::threads::OneHandedOut;
 use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
-use std::sync::mpsc::Sender;
 
 /// A worker that needs a thread, for a [spawn handler](super::Threads::spawn_handler).
 pub struct WorkerThread {
@@ -12,7 +12,7 @@ pub struct WorkerThread {
     pub(super) stack_bytes: usize,
     pub(super) body: Box<dyn FnOnce() + Send>,
     /// Dropped when the thread has returned from the runtime, or will never call it.
-    pub(super) _ends: Sender<()>,
+    pub(super) _ends: OneHandedOut,
 }
 
 impl WorkerThread {

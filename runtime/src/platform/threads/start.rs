@@ -17,13 +17,13 @@ impl Threads {
         body: impl FnOnce() + Send + 'static,
     ) -> Result<(), PlatformError> {
         let name = alloc::format!("xtasking-{worker}");
-        let sender = self.handled.lock().as_ref().map(|(sender, _)| sender.clone());
-        match self.spawn_handler.as_ref().zip(sender) {
+        match &self.spawn_handler {
             None => self.spawn(name, body),
-            Some((handler, sender)) => {
+            Some(handler) => {
                 let what = alloc::format!("the spawn handler cannot start thread `{name}`");
                 let (body, stack_bytes) = (Box::new(body), self.stack_bytes);
-                let thread = WorkerThread { worker, name, stack_bytes, body, _ends: sender };
+                let _ends = self.handed_out.hand_out();
+                let thread = WorkerThread { worker, name, stack_bytes, body, _ends };
                 // Caught, so that a worker that never runs is not counted as running.
                 let started = catch(|| handler(thread)).unwrap_or_else(|payload| {
                     discard(payload);
