@@ -17,7 +17,7 @@ struct Workers {
 }
 
 struct Cores {
-    /// So many workers, the first, are threads of the model.
+    /// The number of workers that are threads of the model: the first ones.
     threads: usize,
     has_barrier: bool,
     workers: Arc<Mutex<Workers>>,
@@ -58,8 +58,8 @@ pub(super) fn one_asleep(pool: QueuePolicy) -> (Runtime, Driver) {
     (runtime, drivers.pop().unwrap())
 }
 
-/// Makes a runtime of which so many workers, the first, are threads. Returns it with the drivers of
-/// the others, and with what is notified when a worker parks.
+/// Makes a runtime whose first workers, `threads` of them, are threads. Returns it with the drivers
+/// of the others, and with what is notified when a worker parks.
 fn build(
     workers: usize,
     threads: usize,
