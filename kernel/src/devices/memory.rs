@@ -26,7 +26,7 @@ pub(super) fn map_registers(start: usize, bytes: usize) -> Option<NonNull<u8>> {
 /// The kernel's memory, as drivers of devices ask for it.
 pub(crate) struct DeviceMemory;
 
-/// Returns the layout of a number of pages; `None` if there cannot be so many.
+/// Returns the layout of a number of pages; `None` if there cannot be that many.
 fn layout(pages: usize) -> Option<Layout> {
     Layout::from_size_align(pages.checked_mul(PAGE)?, PAGE).ok().filter(|layout| layout.size() > 0)
 }

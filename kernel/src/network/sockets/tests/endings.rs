@@ -22,7 +22,7 @@ fn written() -> (Server, Clients) {
     (server, clients)
 }
 
-/// Lets a second pass, in which the peer takes so many bytes. Returns how many there were.
+/// Lets a second pass, in which the peer takes this number of bytes. Returns how many there were.
 fn take(server: &mut Server, clients: &mut Clients, most: usize) -> usize {
     let mut taken = 0;
     for _ in 0..100 {
