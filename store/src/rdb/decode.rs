@@ -36,15 +36,16 @@ pub(super) fn decode(
     }
 }
 
-/// Reads a string, and calls `read` with what is inside of it. Its offsets are those of the string
-/// if that is compressed.
+/// Reads a string, and calls `read` with what is inside of it. Errors are in the string, or at its
+/// end if it is compressed: then it may have more bytes than the file.
 fn inside<T>(
     input: &mut Input<'_>,
     read: impl FnOnce(Input<'_>) -> Result<T, RdbError>,
 ) -> Result<T, RdbError> {
     let string = input.string()?;
-    let start = input.offset().saturating_sub(string.len() as u64);
-    read(Input::new(&string, start))
+    let end = input.offset();
+    let start = end.saturating_sub(string.len() as u64);
+    read(Input::new(&string, start)).map_err(|error| RdbError::new(error.offset.min(end), error.kind))
 }
 
 fn decode_list(code: u8, input: &mut Input<'_>, limits: &CompactLimits) -> Result<Option<Value>, RdbError> {
