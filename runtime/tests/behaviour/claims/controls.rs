@@ -21,6 +21,12 @@ pub const CONTROLS: [Control; 9] = [
     Control::Parked(Granularity::Cheapest),
 ];
 
+/// Returns true if a task that waits for granules leaves its worker to others.
+#[cfg(feature = "baselines")]
+pub fn parks(control: Control) -> bool {
+    matches!(control, Control::Fifo | Control::Parked(_))
+}
+
 /// Creates granules with these data and this control.
 #[cfg(feature = "baselines")]
 pub fn granules_of<D: Send + Sync + 'static>(
@@ -33,6 +39,12 @@ pub fn granules_of<D: Send + Sync + 'static>(
 
 #[cfg(not(feature = "baselines"))]
 pub const CONTROLS: [Control; 1] = [Control::Fifo];
+
+/// Returns true: a task that waits for granules leaves its worker to others.
+#[cfg(not(feature = "baselines"))]
+pub fn parks(Control::Fifo: Control) -> bool {
+    true
+}
 
 /// Creates granules with these data.
 #[cfg(not(feature = "baselines"))]

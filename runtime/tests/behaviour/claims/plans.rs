@@ -1,8 +1,9 @@
 //! Plans: claims that depend on data.
 
-use super::controls::{Control, granules_of};
+use super::controls::{CONTROLS, Control, granules_of, parks};
 use super::{many, mixed, settings, under_each};
-use crate::common::{Dropped, Setting, lock, on_each, silence_tasks, watchdog};
+use crate::common::{Blame, Dropped, Flag, Setting, lock, on_each, silence_tasks, watchdog};
+use std::mem::replace;
 use std::panic::panic_any;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -65,6 +66,40 @@ fn a_body_sees_what_its_plan_saw() {
         group.wait().unwrap();
         assert!(rounds.load(Relaxed) >= many(400) as usize, "a plan runs again when all is granted");
     });
+}
+
+/// A plan that names another granule when it runs again is granted that one too.
+#[test]
+#[cfg_attr(miri, ignore = "on threads of the system")]
+fn a_body_waits_for_what_its_plan_names_at_last() {
+    let _watched = watchdog();
+    for control in CONTROLS.into_iter().filter(|&control| parks(control)) {
+        let _blame = Blame(control);
+        let rt = Runtime::builder().workers(2).build().unwrap();
+        let rooms = granules_of(&rt, control, [0u32; 2]);
+        let (begun, hold) = (Flag::default(), Flag::default());
+        let (begins, held) = (begun.clone(), hold.clone());
+        let writer = rt.task(()).core(0).claim(rooms.write(0..1)).submit_with(move |(), mut rooms, _| {
+            begins.set();
+            held.wait();
+            *rooms.get_mut(0) = 1;
+        });
+        begun.wait();
+        let mut is_first = true;
+        let claim = rooms.planned(move |view| {
+            let room = u32::from(replace(&mut is_first, false));
+            view.write(room..room + 1);
+        });
+        let planned =
+            rt.task(()).core(1).claim(claim).submit_with(|(), mut rooms, _| replace(rooms.get_mut(0), 2));
+        // The worker gets to the planned task first.
+        rt.task(()).core(1).submit(|(), _| ()).join().unwrap();
+        let is_early = planned.is_finished();
+        hold.set();
+        assert!(!is_early, "the body runs beside a writer of what its plan names");
+        writer.join().unwrap();
+        assert_eq!(planned.join().unwrap(), 1);
+    }
 }
 
 /// A plan peeks beside readers, but overtakes no writer that waits.
