@@ -71,7 +71,9 @@ fn nothing_comes_after_the_end_of_listening() {
         assert_eq!(messages(&mut client), "");
         assert_eq!(run(&mut other, "PUBLISH a 2"), ":0");
         run(&mut client, "PSUBSCRIBE a");
-        assert_eq!(run(&mut client, "RESET"), "+RESET");
+        run(&mut other, "PUBLISH a 1");
+        assert_eq!(run(&mut client, "RESET"), "*4 pmessage a a 1 +RESET");
+        assert_eq!(messages(&mut client), "");
         assert_eq!(run(&mut other, "PUBLISH a 2"), ":0");
     });
 }

@@ -91,6 +91,34 @@ fn large_values_and_replies_pass() {
     }
 }
 
+/// A client asks for far more than it reads: the server keeps a part of the replies alone.
+#[test]
+fn replies_that_are_not_read_are_not_made() {
+    const GETS: usize = 200;
+    let _watched = watchdog();
+    let (_rt, service, address) = start(2);
+    let mut client = TcpStream::connect(address).unwrap();
+    let value = "x".repeat(1 << 20);
+    let reply = format!("${}\r\n{value}\r\n", value.len());
+    let set = format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${}\r\n{value}\r\n", value.len());
+    exchange(&mut client, set.as_bytes(), b"+OK\r\n");
+    client.write_all("GET k\r\n".repeat(GETS).as_bytes()).unwrap();
+    client.write_all(b"*x\r\n").unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    let memory = &service.engine().server().memory;
+    eventually("replies wait", || memory.buffers() >= 1 << 20);
+    let mut got = vec![0; reply.len()];
+    for _ in 0..GETS {
+        assert!(memory.buffers() < 16 << 20, "{} bytes", memory.buffers());
+        client.read_exact(&mut got).unwrap();
+        assert!(got == reply.as_bytes());
+    }
+    let mut last = String::new();
+    client.read_to_string(&mut last).unwrap();
+    assert_eq!(last, "-ERR Protocol error: invalid multibulk length\r\n");
+    eventually("the client is gone", || service.engine().server().clients.is_empty());
+}
+
 #[test]
 fn a_client_that_sends_nothing_more_gets_its_replies() {
     let _watched = watchdog();
@@ -143,6 +171,8 @@ fn an_error_of_the_protocol_ends_the_connection_after_its_replies() {
         ("*x\r\n", "-ERR Protocol error: invalid multibulk length\r\n"),
         ("GET 'a\r\n", "-ERR Protocol error: unbalanced quotes in request\r\n"),
         ("SET a 2\r\nQUIT\r\nSET a 3\r\n", "+OK\r\n+OK\r\n"),
+        ("QUIT\r\n*x\r\n", "+OK\r\n"),
+        ("CLIENT REPLY OFF\r\n*x\r\n", ""),
     ] {
         let mut client = TcpStream::connect(address).unwrap();
         client.write_all(bytes.as_bytes()).unwrap();

@@ -131,7 +131,7 @@ impl Worker {
     /// Returns true if other tasks may run here while the current one is suspended.
     fn may_be_lent(&self) -> bool {
         let is_inside_another = self.nested & !Self::IN_JOIN != 0;
-        !is_inside_another && !self.current.is_confined() && !self.shared.platform.is_simulated()
+        !is_inside_another && !self.current.is_confined() && !self.shared.is_simulated
     }
 
     /// Lets a thread that waits for this worker, or for this run queue, go on. For a task that

@@ -97,6 +97,7 @@ impl Builder {
             heaps: Heaps::new(topology.nodes, platform.pages(), limit, lead),
             topology,
             placement: self.placement,
+            is_simulated: platform.is_simulated(),
             has_virtual_time: platform.virtual_time().is_some(),
             has_barrier,
             cpus,

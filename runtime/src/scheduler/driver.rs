@@ -85,7 +85,7 @@ const UNKNOWN_GENERATION: u64 = u64::MAX;
 impl Driver {
     pub(super) fn new(worker: usize, shared: Arc<RuntimeState>) -> Self {
         // In a simulation a look costs nothing, and each idle step may be the last.
-        let idle_interval = if shared.platform.is_simulated() { 1 } else { YIELD_INTERVAL };
+        let idle_interval = if shared.is_simulated { 1 } else { YIELD_INTERVAL };
         let mut driver = Self {
             worker,
             shared,

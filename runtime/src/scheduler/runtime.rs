@@ -106,7 +106,7 @@ impl Runtime {
     /// Returns true if the workers run only while a thread waits for a task, and on that thread, as
     /// in a [`Simulation`](crate::platform::Simulation).
     pub fn is_simulated(&self) -> bool {
-        self.shared.platform.is_simulated()
+        self.shared.is_simulated
     }
 
     /// Returns the number of run queues, which is the largest possible number of workers

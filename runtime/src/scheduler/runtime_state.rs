@@ -130,6 +130,8 @@ pub struct RuntimeState {
     /// The CPU of each worker that is pinned to one.
     pub(crate) cpus: Box<[u32]>,
     pub(crate) platform: Arc<dyn Platform>,
+    /// True if the platform is a simulation. Calls ask for it, and are faster without the platform.
+    pub(crate) is_simulated: bool,
     /// True if the platform has virtual time; see [`RuntimeState::virtual_time`].
     pub(crate) has_virtual_time: bool,
     /// True if the platform has a [barrier](Platform::barrier).

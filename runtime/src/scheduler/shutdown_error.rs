@@ -56,7 +56,7 @@ impl RuntimeState {
     /// a simulation no task runs while this thread does.
     fn seems_busy(&self, queue: usize) -> bool {
         let slot = &self.slots[queue];
-        !self.platform.is_simulated()
+        !self.is_simulated
             && slot.parked.is_empty()
             && !slot.asleep.0.load(Relaxed)
             && !slot.idle.load(Relaxed)

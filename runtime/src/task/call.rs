@@ -239,6 +239,8 @@ where
     F: for<'v> FnOnce(G::View<'v>) -> R,
 {
     let targets = list.targets();
+    // All before the first is entered: that is a locked instruction, and no load overtakes it.
+    targets.iter().for_each(|target| target.reference.prefetch(target.part));
     targets.iter().for_each(|target| target.check(shared));
     let is_task = |target: &ObjectAccess| target.runtime == 0 || target.reference.primitive().is_sequenced();
     if list.names_twice() || targets.iter().any(is_task) || !may_be_in_place(shared, targets, cost) {
@@ -279,8 +281,10 @@ where
     G: Grant,
     F: for<'v> FnOnce(G::View<'v>) -> R,
 {
-    target.check(shared);
     let (reference, primitive) = (target.reference, target.reference.primitive());
+    // Beside what the runtime is asked first.
+    reference.prefetch(target.part);
+    target.check(shared);
     if target.runtime == 0 || primitive.is_sequenced() || !may_be_in_place(shared, &[target], cost) {
         return InPlace::Busy(body);
     }
@@ -313,7 +317,7 @@ where
 /// Returns true if a body may run in place, of this cost beyond one unit: always in real time.
 #[inline]
 fn may_be_in_place(shared: &RuntimeState, targets: &[ObjectAccess], cost: u16) -> bool {
-    !shared.platform.is_simulated() || may_in_virtual_time(shared, targets, cost)
+    !shared.is_simulated || may_in_virtual_time(shared, targets, cost)
 }
 
 #[cold]

@@ -21,8 +21,8 @@ struct Shared {
     /// By the number of their session.
     places: Mutex<HashMap<u64, Place>>,
     count: AtomicUsize,
-    /// To be fulfilled when there are no dialogues.
-    ending: Mutex<Vec<Promise<()>>>,
+    /// To be fulfilled when no dialogue up to that number is left.
+    ending: Mutex<Vec<(u64, Promise<()>)>>,
 }
 
 /// Where an open dialogue is.
@@ -67,10 +67,12 @@ impl Dialogues {
     pub fn open(&self, engine: &Engine, address: &str, own_address: &str) -> Option<Dialogue> {
         let most = engine.server().settings.number(Setting::MaxClients);
         self.admit(usize::try_from(most).unwrap_or(usize::MAX)).then(|| {
+            let is_ending = !lock(&self.shared.ending).is_empty() && !planted!("newcomers-served");
             // With the lock, as what comes for the session needs its place.
             let mut places = lock(&self.shared.places);
             let session = engine.session(address);
-            places.insert(session.id(), Place::Opened(Vec::new()));
+            places
+                .insert(session.id(), Place::Opened(is_ending.then_some(Kind::Finish).into_iter().collect()));
             drop(places);
             session.client.set_local_address(own_address);
             Dialogue::new(engine.clone(), session)
@@ -108,10 +110,11 @@ impl Dialogues {
 
     /// Ends all dialogues, each once its requests are done and their replies sent; waits for keys
     /// end now. The result is there when all are [removed](Self::remove). A client that takes no
-    /// replies delays it, and so does one that comes meanwhile.
+    /// replies delays it. One that comes meanwhile does not, and ends as well.
     pub fn finish(&self, rt: &Runtime) -> Handle<()> {
         let (promise, handle) = rt.promise();
-        lock(&self.shared.ending).push(promise);
+        let last = lock(&self.shared.places).keys().copied().max().unwrap_or_default();
+        lock(&self.shared.ending).push((last, promise));
         for place in lock(&self.shared.places).values_mut() {
             place.bring(rt, Kind::Finish);
         }
@@ -119,12 +122,14 @@ impl Dialogues {
         handle
     }
 
-    /// Fulfils the promises of [`finish`](Self::finish) if no dialogue is left.
+    /// Fulfils the promises of [`finish`](Self::finish) whose dialogues have ended.
     fn note_end(&self) {
-        if lock(&self.shared.places).is_empty() {
-            let ending = std::mem::take(&mut *lock(&self.shared.ending));
-            ending.into_iter().for_each(|promise| promise.fulfil(()));
+        if lock(&self.shared.ending).is_empty() {
+            return;
         }
+        let first = lock(&self.shared.places).keys().copied().min().unwrap_or(u64::MAX);
+        let ended: Vec<_> = lock(&self.shared.ending).extract_if(.., |(last, _)| *last < first).collect();
+        ended.into_iter().for_each(|(_, promise)| promise.fulfil(()));
     }
 
     /// Forgets all hosts, as the runtime ends: dialogues under way end with their tasks. Until then

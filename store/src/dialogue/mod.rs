@@ -54,6 +54,7 @@
 //! | `news` | [`News`]: what comes from elsewhere |
 //! | `parts` | replies that come before the last ones |
 //! | `refusal` | clients that are not served |
+//! | `rest` | requests that wait for room |
 //! | `talk` | [`Dialogue`] |
 //! | `upkeep` | what happens again and again |
 //! | `way_back` | how a session comes back |
@@ -62,6 +63,7 @@ mod dialogues;
 mod news;
 mod parts;
 mod refusal;
+mod rest;
 mod talk;
 #[cfg(test)]
 mod tests;

@@ -2,9 +2,10 @@
 
 use super::news::{Host, Kind, News};
 use super::parts::{LastReplies, Parts};
+use super::rest::Rest;
 use super::way_back::WayBack;
 use crate::engine::{Engine, Finished};
-use crate::resp::{Limits, Parser, ProtocolError, Reply};
+use crate::resp::{Limits, Parser, ProtocolError, Reply, Requests};
 use crate::server::{ClientMemory, Setting, Unblock};
 use crate::session::Session;
 use std::fmt;
@@ -13,7 +14,8 @@ use xtasking::Context;
 /// Messages that a client may leave unread before its dialogue breaks, in bytes.
 const MOST_UNREAD: usize = 32 << 20;
 
-/// Replies that a client may leave unread before nothing more is read from it, in bytes.
+/// Replies that a client may leave unread before nothing more is read from it or run for it, in
+/// bytes. The last reply may be longer.
 const MOST_UNSENT: usize = 1 << 20;
 
 /// The bytes by which noted buffers grow or shrink at once, so that smaller ones cost nothing.
@@ -31,10 +33,12 @@ pub struct Dialogue {
     session: Option<Box<Session>>,
     /// Replies to the requests under way.
     parts: Parts,
-    /// When the client has last sent something, in ms since 1970.
-    heard_at: u64,
+    /// Requests that wait until the client has taken the replies to earlier ones.
+    rest: Option<Rest>,
+    /// When the client has last sent something, taken something or got a reply, in ms since 1970.
+    active_at: u64,
     phase: Phase,
-    /// The bytes of the requests under way.
+    /// The bytes of the requests that are not done.
     under_way: usize,
     /// The bytes of its buffers that the server knows of.
     noted: usize,
@@ -55,13 +59,15 @@ pub enum Phase {
 }
 
 impl Dialogue {
-    pub(super) fn new(engine: Engine, session: Box<Session>) -> Self {
+    pub(super) fn new(engine: Engine, mut session: Box<Session>) -> Self {
+        session.is_in_dialogue = true;
         Self {
             parser: Parser::default(),
-            heard_at: engine.now(),
+            active_at: engine.now(),
             id: session.id(),
             session: Some(session),
             parts: Parts::default(),
+            rest: None,
             phase: Phase::Open,
             under_way: 0,
             noted: 0,
@@ -84,9 +90,20 @@ impl Dialogue {
         self.phase
     }
 
-    /// Returns true while requests are under way.
+    /// Returns true until all requests that were run are done.
     pub fn is_busy(&self) -> bool {
-        self.session.is_none()
+        self.session.is_none() || self.rest.is_some()
+    }
+
+    /// Returns true if requests wait until replies to earlier ones are sent, and enough are:
+    /// [`run`](Self::run) goes on with them. The carrier is to ask each time that it has sent some.
+    pub fn wants_run(&self, unsent: usize) -> bool {
+        self.rest.is_some() && self.session.is_some() && unsent <= MOST_UNSENT
+    }
+
+    /// Notes that the client has taken bytes of the output, so that it is not idle.
+    pub fn note_sent(&mut self) {
+        self.active_at = self.engine.now();
     }
 
     /// Returns true if what comes is to be read now. While requests are under way, or the client
@@ -106,14 +123,20 @@ impl Dialogue {
 
     /// Returns the buffer to which what has come is to be appended.
     pub fn input(&mut self) -> &mut Vec<u8> {
-        self.heard_at = self.engine.now();
+        self.active_at = self.engine.now();
         self.parser.input()
     }
 
-    /// Runs the requests that have come as a whole, unless others are under way.
+    /// Runs the requests that have come as a whole, unless others are under way. If their replies
+    /// are many, the last ones [wait](Self::wants_run) until those are sent.
     pub fn run(&mut self, host: &impl Host, output: &mut Vec<u8>, unsent: usize, cx: &mut Context) {
+        if self.wants_run(unsent)
+            && let Some(Rest { requests, error }) = self.rest.take()
+        {
+            self.pass(requests, error, host, output, unsent, cx);
+        }
         // As the client may have authenticated, more may be acceptable after each call.
-        while self.phase == Phase::Open && self.run_some(host, output, unsent, cx) {}
+        while self.phase == Phase::Open && !self.is_busy() && self.run_some(host, output, unsent, cx) {}
         self.note_buffers(output.capacity());
     }
 
@@ -139,6 +162,19 @@ impl Dialogue {
         if requests.is_empty() {
             return false;
         }
+        self.pass(requests, error, host, output, unsent, cx)
+    }
+
+    /// Passes requests to the engine. Returns true if they are done.
+    fn pass(
+        &mut self,
+        requests: Requests,
+        error: Option<ProtocolError>,
+        host: &impl Host,
+        output: &mut Vec<u8>,
+        unsent: usize,
+        cx: &mut Context,
+    ) -> bool {
         let Some(mut session) = self.session.take() else { return false };
         session.memory = ClientMemory {
             query: self.parser.buffered(),
@@ -152,7 +188,7 @@ impl Dialogue {
         let way_back = WayBack { engine, host, error: error.clone(), parts: 0 };
         let Some(finished) = self.engine.run(cx, session, requests, way_back) else { return false };
         self.take_back(finished, error, output, unsent, cx);
-        self.session.is_some()
+        !self.is_busy()
     }
 
     /// Takes news that [`Host::bring`] has brought. Returns true if more requests can be run.
@@ -170,14 +206,20 @@ impl Dialogue {
             Kind::Messages => self.take_messages(output, unsent),
             Kind::Lost => self.end_without_session(),
             Kind::Kill => self.break_off(),
-            Kind::EndIfIdle(moment) if self.session.is_some() && self.heard_at < moment => self.break_off(),
+            Kind::EndIfIdle(moment) if self.is_idle_since(moment) => self.break_off(),
             Kind::EndIfIdle(_) => {}
             Kind::Finish => self.end(cx),
             #[cfg(feature = "tls")]
             Kind::EndHandshake => self.break_off(),
         }
         self.note_buffers(output.capacity());
-        is_done && self.phase == Phase::Open
+        is_done && (self.phase == Phase::Open || self.rest.is_some())
+    }
+
+    /// Returns true if nothing has passed since then, in ms since 1970. A client that listens or
+    /// waits is not idle.
+    fn is_idle_since(&self, moment: u64) -> bool {
+        self.active_at < moment && self.session.as_ref().is_some_and(|session| !session.is_listening())
     }
 
     /// Appends what has come of the replies to requests that were under way in other tasks. Returns
@@ -185,7 +227,7 @@ impl Dialogue {
     fn take_parts(&mut self, output: &mut Vec<u8>, unsent: usize, cx: &mut Context) -> bool {
         while let Some(replies) = self.parts.take() {
             if self.phase != Phase::Closed {
-                output.extend_from_slice(&replies);
+                self.append(replies, output);
             }
         }
         let Some(LastReplies { finished, error, .. }) = self.parts.take_end() else { return false };
@@ -193,7 +235,17 @@ impl Dialogue {
         true
     }
 
-    /// Appends the replies of requests that are done.
+    fn append(&mut self, replies: Vec<u8>, output: &mut Vec<u8>) {
+        self.active_at = self.engine.now();
+        // Many are not copied.
+        if output.is_empty() && replies.capacity() > output.capacity() {
+            *output = replies;
+        } else {
+            output.extend_from_slice(&replies);
+        }
+    }
+
+    /// Appends the replies of requests that are done, and keeps those that are not.
     fn take_back(
         &mut self,
         finished: Finished,
@@ -202,15 +254,23 @@ impl Dialogue {
         unsent: usize,
         cx: &mut Context,
     ) {
-        let Finished { session, replies, requests, .. } = finished;
-        self.parser.recycle(requests);
+        let Finished { session, replies, mut requests, done, .. } = finished;
         self.under_way = 0;
         if self.phase == Phase::Closed {
             return self.engine.close(&*cx.handle(), session);
         }
-        output.extend_from_slice(&replies);
-        if let Some(error) = error {
-            append_error(&error, &session, output);
+        self.append(replies, output);
+        if done < requests.len() && !session.is_closing {
+            requests.remove_first(done);
+            self.under_way = requests.memory();
+            self.rest = Some(Rest { requests, error });
+        } else {
+            self.parser.recycle(requests);
+            if let Some(error) = error
+                && !session.is_closing
+            {
+                append_error(&error, &session, output);
+            }
         }
         if session.is_closing && self.phase == Phase::Open {
             self.phase = Phase::Ending;
@@ -240,7 +300,7 @@ impl Dialogue {
         if self.phase == Phase::Open {
             self.phase = Phase::Ending;
         }
-        if self.session.is_none() {
+        if self.is_busy() {
             self.stop_waiting(cx);
         }
     }
@@ -256,6 +316,7 @@ impl Dialogue {
             return;
         }
         self.phase = Phase::Closed;
+        self.rest = None;
         self.stop_waiting(cx);
         if let Some(session) = self.session.take() {
             self.engine.close(&*cx.handle(), session);
@@ -296,8 +357,11 @@ impl Dialogue {
     }
 }
 
-/// Appends what was wrong with the bytes of a request.
+/// Appends what was wrong with the bytes of a request, if the client wants replies.
 fn append_error(error: &ProtocolError, session: &Session, output: &mut Vec<u8>) {
+    if !session.replies.are_wanted() {
+        return;
+    }
     let mut reply = Reply::new(session.protocol);
     reply.error(error.text());
     output.extend_from_slice(reply.as_bytes());

@@ -2,8 +2,11 @@
 
 use super::{Dialogue, Dialogues, Host, News, Phase};
 use crate::Engine;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use xtasking::task::Spawner;
 use xtasking::{Object, Plain, Priority, Runtime};
+use xtasking_testing::{eventually, watchdog};
 
 struct Carrier {
     dialogue: Dialogue,
@@ -22,9 +25,15 @@ impl Host for Place {
 }
 
 fn begin(most: u32) -> (Runtime, Dialogues, Engine) {
+    begin_at(most, Arc::default())
+}
+
+/// Starts an engine with a clock, in ms.
+fn begin_at(most: u32, clock: Arc<AtomicU64>) -> (Runtime, Dialogues, Engine) {
     let rt = Runtime::builder().workers(2).build().unwrap();
     let dialogues = Dialogues::default();
     let builder = Engine::builder().setting("maxclients", most.to_string());
+    let builder = builder.clock(move || clock.load(Ordering::Relaxed));
     let engine = dialogues.attach(builder, &rt).build(&rt);
     (rt, dialogues, engine)
 }
@@ -43,6 +52,10 @@ impl Place {
             std::mem::take(&mut carrier.output)
         });
         String::from_utf8(replies.join().unwrap()).unwrap()
+    }
+
+    fn is_busy(&self, rt: &Runtime) -> bool {
+        rt.task(self.0.read()).submit(|carrier, _cx| carrier.dialogue.is_busy()).join().unwrap()
     }
 
     fn phase(&self, rt: &Runtime) -> Phase {
@@ -80,6 +93,87 @@ fn no_message_follows_the_last_reply() {
     let replies = place.ask(&rt, "HELLO 3\r\nSUBSCRIBE c\r\nPUBLISH c x\r\nQUIT\r\n".to_string());
     assert!(replies.ends_with(":1\r\n+OK\r\n"), "{replies}");
     assert_eq!(place.phase(&rt), Phase::Ending);
+    place.close(&rt);
+    dialogues.remove(id);
+}
+
+#[test]
+fn a_client_that_waits_or_listens_is_not_idle() {
+    let _watched = watchdog();
+    let clock = Arc::new(AtomicU64::new(1000));
+    let (rt, dialogues, engine) = begin_at(10, clock.clone());
+    let places = ["BLPOP q 0", "SUBSCRIBE c", "MONITOR", "PING"].map(|request| {
+        let dialogue = dialogues.open(&engine, "a pipe", "").unwrap();
+        let id = dialogue.id();
+        let place = Place::new(&rt, dialogue);
+        dialogues.insert(&rt, id, place.clone());
+        place.ask(&rt, format!("{request}\r\n"));
+        (place, id)
+    });
+    clock.store(100_000, Ordering::Relaxed);
+    assert_eq!(engine.client().run(["LPUSH", "q", "v"]).unwrap(), b":1\r\n");
+    eventually("the wait is over", || !places[0].0.is_busy(&rt));
+    dialogues.end_idle(&rt, 70_000);
+    let phases = [0, 1, 2, 3].map(|at| places[at].0.phase(&rt));
+    assert_eq!(phases, [Phase::Open, Phase::Open, Phase::Open, Phase::Broken]);
+    for (place, id) in places {
+        place.close(&rt);
+        dialogues.remove(id);
+    }
+}
+
+#[test]
+fn a_dialogue_that_comes_at_the_end_ends_and_is_not_awaited() {
+    let _watched = watchdog();
+    let (rt, dialogues, engine) = begin(10);
+    let first = dialogues.open(&engine, "a pipe", "").unwrap();
+    let first_id = first.id();
+    let first = Place::new(&rt, first);
+    dialogues.insert(&rt, first_id, first.clone());
+    let ended = dialogues.finish(&rt);
+    let second = dialogues.open(&engine, "a pipe", "").unwrap();
+    let second_id = second.id();
+    let second = Place::new(&rt, second);
+    dialogues.insert(&rt, second_id, second.clone());
+    assert_eq!([first.phase(&rt), second.phase(&rt)], [Phase::Ending, Phase::Ending]);
+    assert!(!ended.is_finished());
+    first.close(&rt);
+    dialogues.remove(first_id);
+    ended.join().unwrap();
+    second.close(&rt);
+    dialogues.remove(second_id);
+}
+
+/// The requests after long replies run when those are sent.
+#[test]
+fn replies_are_made_as_they_are_sent() {
+    const GETS: usize = 20;
+    let _watched = watchdog();
+    let (rt, dialogues, engine) = begin(10);
+    let dialogue = dialogues.open(&engine, "a pipe", "").unwrap();
+    let id = dialogue.id();
+    let place = Place::new(&rt, dialogue);
+    dialogues.insert(&rt, id, place.clone());
+    let value = "x".repeat(2 << 20);
+    assert_eq!(place.ask(&rt, format!("SET k {value}\r\n")), "+OK\r\n");
+    let reply = format!("${}\r\n{value}\r\n", value.len());
+    let mut replies = place.ask(&rt, "GET k\r\n".repeat(GETS));
+    for _ in 1..GETS {
+        assert_eq!(replies, reply);
+        let this = place.clone();
+        let more = rt.task(place.0.write()).submit(move |carrier, cx| {
+            // Nothing more comes until some was sent.
+            let unsent = 2 << 20;
+            assert!(!carrier.dialogue.wants_run(unsent) && carrier.dialogue.is_busy());
+            carrier.dialogue.run(&this, &mut carrier.output, unsent, cx);
+            assert!(carrier.output.is_empty() && carrier.dialogue.wants_run(0));
+            carrier.dialogue.run(&this, &mut carrier.output, 0, cx);
+            std::mem::take(&mut carrier.output)
+        });
+        replies = String::from_utf8(more.join().unwrap()).unwrap();
+    }
+    assert_eq!(replies, reply);
+    assert_eq!(place.ask(&rt, "PING\r\n".to_owned()), "+PONG\r\n");
     place.close(&rt);
     dialogues.remove(id);
 }

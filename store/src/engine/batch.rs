@@ -21,6 +21,9 @@ use xtasking::{Context, Priority};
 /// time, see [`Turn::is_spent`].
 const MOST_REQUESTS: usize = 256;
 
+/// The bytes of replies after which a batch of a dialogue ends early.
+const MOST_REPLIES: usize = 1 << 20;
+
 /// The bytes for which there is room at first, for each request, and for all of them.
 const BYTES_OF_REPLY: usize = 16;
 const LEAST_BYTES: usize = 64;
@@ -35,6 +38,9 @@ pub struct Finished {
     pub replies: Vec<u8>,
     /// The requests, whose memory a [parser can use again](crate::resp::Parser::recycle).
     pub requests: Requests,
+    /// How many of them were run: fewer than all if one has ended the session, or if it is that of
+    /// a [dialogue](crate::dialogue) and its replies are many.
+    pub done: usize,
 }
 
 /// What happens when the requests of a session are done: a function, or more.
@@ -131,7 +137,15 @@ impl Batch {
     }
 
     fn is_done(&self) -> bool {
-        self.next == self.requests.len() || self.session.is_closing
+        self.next == self.requests.len() || self.session.is_closing || self.ends_early()
+    }
+
+    /// Returns true if the rest is not to be run now, or not at all.
+    fn ends_early(&self) -> bool {
+        let session = &self.session;
+        session.is_in_dialogue
+            && (self.reply.len() > MOST_REPLIES && !planted!("replies-without-bound")
+                || session.client.is_killed() && !planted!("killed-pipeline-goes-on"))
     }
 
     /// Runs the next requests, as long as their shards are free. Returns the batch if all are done
@@ -369,8 +383,9 @@ impl Batch {
 
     /// Returns the session with the replies, and what was to happen then.
     pub(super) fn into_finished(self) -> (Finished, Box<dyn Completion>) {
-        let Self { session, reply, then, requests, .. } = self;
-        (Finished { session, replies: reply.into_bytes(), requests }, then)
+        let Self { mut session, reply, then, requests, next, .. } = self;
+        session.is_closing |= session.is_in_dialogue && session.client.is_killed();
+        (Finished { session, replies: reply.into_bytes(), requests, done: next }, then)
     }
 }
 

@@ -192,6 +192,7 @@ impl Engine {
             self.end_tracking(session.id());
         }
         session.transaction = None;
+        session.is_in_dialogue = false;
         if !session.watched.is_empty() {
             // Else nothing would run.
             session.is_closing = false;

@@ -56,6 +56,12 @@ impl<S: Socket> Connection<S> {
 
     /// Reads and runs requests, unless some are under way or replies are left unread.
     fn advance(&mut self, this: &Object<Plain<Self>>, cx: &mut Context) -> Handled {
+        let unsent = self.io.unsent();
+        if self.dialogue.wants_run(unsent) {
+            self.dialogue.run(this, self.io.output(), unsent, cx);
+            self.send_more_than(unsent, cx);
+            return Handled::Partly;
+        }
         if !self.dialogue.wants_input(self.io.unsent()) {
             return Handled::Fully;
         }
@@ -70,19 +76,24 @@ impl<S: Socket> Connection<S> {
         self.dialogue.run(this, self.io.output(), unsent, cx);
         self.send_more_than(unsent, cx);
         let is_cut = !planted!("cut-read-ends") && self.io.stream().get().is_some_and(S::is_cut);
-        match filled {
-            Ok(Filled::Open) if !is_cut => {}
+        let is_more = match filled {
+            Ok(Filled::Open) if !is_cut => false,
             Ok(Filled::More | Filled::Open) => {
                 // Also the end, if it has come: it is reported once.
                 self.unread = self.unread | ready | Ready::READABLE;
-                // Otherwise the rest is read when the session is back.
-                if !self.dialogue.is_busy() {
-                    return Handled::Partly;
-                }
+                true
             }
-            Ok(Filled::Ended) | Err(_) => self.end(cx),
+            Ok(Filled::Ended) | Err(_) => {
+                self.end(cx);
+                false
+            }
+        };
+        // Otherwise the rest is read when the session is back, or run when replies are sent.
+        if is_more && !self.dialogue.is_busy() || self.dialogue.wants_run(self.io.unsent()) {
+            Handled::Partly
+        } else {
+            Handled::Fully
         }
-        Handled::Fully
     }
 
     /// Takes replies and other news. After the last replies it reads more.
@@ -126,10 +137,14 @@ impl<S: Socket> Connection<S> {
     fn send(&mut self, cx: &mut Context) {
         // At its end a connection is closed once the system has taken all.
         let ends = self.dialogue.phase() == Phase::Ending && !self.dialogue.is_busy();
+        let unsent = self.io.unsent();
         match if ends { self.io.flush() } else { S::send(&mut self.io, cx) } {
             Ok(true) if ends => self.close(cx),
             Ok(_) => {}
             Err(_) => self.close(cx),
+        }
+        if self.io.unsent() < unsent {
+            self.dialogue.note_sent();
         }
         self.dialogue.note_buffers(self.io.output().capacity());
     }

@@ -1,6 +1,6 @@
 //! TLS: streams whose bytes are encrypted on their way.
 
-use super::listener::Listen;
+use super::listener::{Listen, Terms};
 use super::socket::Socket;
 use rustls::{ServerConfig, ServerConnection};
 use std::io::{self, ErrorKind, Read, Write};
@@ -69,8 +69,12 @@ impl<T: Read + Write> Read for TlsStream<T> {
         self.is_cut = false;
         while filled < buffer.len() {
             let received = match self.tls.reader().read(&mut buffer[filled..]) {
-                // The client has said that it sends nothing more, or the stream has ended.
-                Ok(0) => break,
+                // The client has said that it sends nothing more, or the stream has ended. No event
+                // comes of the former, so the next read has to say so.
+                Ok(0) => {
+                    self.is_cut = filled > 0 && !planted!("end-behind-data-unseen");
+                    break;
+                }
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => break,
                 Ok(bytes) => {
                     filled += bytes;
@@ -170,8 +174,8 @@ impl Source for TlsListener {
 impl Listen for TlsListener {
     type Stream = TlsStream;
 
-    fn accept(&mut self, is_open: bool) -> io::Result<Option<(TlsStream, [String; 2])>> {
-        let Some((tcp, addresses)) = Listen::accept(&mut self.tcp, is_open)? else { return Ok(None) };
+    fn accept(&mut self, terms: &Terms) -> io::Result<Option<(TlsStream, [String; 2])>> {
+        let Some((tcp, addresses)) = Listen::accept(&mut self.tcp, terms)? else { return Ok(None) };
         let tls = ServerConnection::new(self.config.clone()).map_err(io::Error::other)?;
         Ok(Some((TlsStream::new(tcp, tls), addresses)))
     }
@@ -277,6 +281,21 @@ mod tests {
         exchange(&mut stream, &mut client);
         assert!(would_block(&mut stream));
         assert!(!stream.tls.is_handshaking() && !client.is_handshaking());
+    }
+
+    #[test]
+    fn the_end_behind_data_is_read() {
+        let (mut stream, mut client) = pair();
+        assert!(would_block(&mut stream));
+        exchange(&mut stream, &mut client);
+        client.writer().write_all(b"PING\r\n").unwrap();
+        client.send_close_notify();
+        assert!(would_block(&mut stream));
+        exchange(&mut stream, &mut client);
+        let mut data = [0; 64];
+        assert_eq!(stream.read(&mut data).unwrap(), 6);
+        assert!(stream.is_cut);
+        assert_eq!(stream.read(&mut data).unwrap(), 0);
     }
 
     #[test]

@@ -62,6 +62,15 @@ impl Requests {
         self.ends.push(self.ranges.len());
     }
 
+    /// Removes the first requests. Their bytes stay.
+    pub(crate) fn remove_first(&mut self, count: usize) {
+        let Some(last) = count.checked_sub(1) else { return };
+        let ranges = self.ends[last];
+        self.ranges.drain(..ranges);
+        self.ends.drain(..count);
+        self.ends.iter_mut().for_each(|end| *end -= ranges);
+    }
+
     /// Removes all requests.
     pub fn clear(&mut self) {
         self.buffer.clear();

@@ -60,6 +60,8 @@ pub struct ClientInfo {
     /// The ticket of the wait that nothing has ended yet, or one of the two words below. A wait is
     /// ended, or served, by the one that takes its ticket from here.
     wait: AtomicU64,
+    /// CLIENT KILL has ended the session.
+    is_killed: AtomicBool,
     state: Mutex<ClientState>,
     inbox: Mutex<Inbox>,
 }
@@ -145,6 +147,7 @@ impl Clients {
             local_address: OnceLock::new(),
             opened_at: now,
             wait: AtomicU64::new(NO_WAIT),
+            is_killed: AtomicBool::new(false),
             state: Mutex::new(state),
             inbox: Mutex::default(),
         });
@@ -206,6 +209,8 @@ impl Clients {
 
     /// Closes the connection of a session.
     pub(crate) fn kill(&self, client: &ClientInfo) {
+        // Relaxed: it orders nothing. The session sees it before its next request, or a little later.
+        client.is_killed.store(true, Ordering::Relaxed);
         self.unblock(client.id, Unblock::Close);
         if let Some(close) = &self.on_close {
             close(client.id);
@@ -252,6 +257,12 @@ impl ClientInfo {
     /// Returns true if CLIENT KILL or [`Unblock::Close`] has ended the session's waits for good.
     pub fn is_gone(&self) -> bool {
         self.wait.load(Ordering::Relaxed) == GONE
+    }
+
+    /// Returns true if CLIENT KILL, or what takes rights away, has ended the connection: it runs no
+    /// further request.
+    pub(crate) fn is_killed(&self) -> bool {
+        self.is_killed.load(Ordering::Relaxed)
     }
 
     /// Returns true if the session waits with this ticket.

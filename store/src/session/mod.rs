@@ -55,6 +55,9 @@ pub struct Session {
     pub(crate) last_command: Option<&'static Command>,
     /// The memory of its connection, as that has last told.
     pub(crate) memory: ClientMemory,
+    /// True if it is that of a connection: then CLIENT KILL ends it, and the client waits for more
+    /// replies until it has taken those that there are.
+    pub(crate) is_in_dialogue: bool,
     random: u64,
 }
 
@@ -127,6 +130,7 @@ impl Session {
             client,
             last_command: None,
             memory: ClientMemory::default(),
+            is_in_dialogue: false,
             random,
         }
     }
@@ -168,6 +172,11 @@ impl Session {
     #[inline]
     pub(crate) fn has_all_rights(&self) -> bool {
         self.is_authenticated && self.login.has_all_rights()
+    }
+
+    /// Returns true if it listens to channels or follows requests.
+    pub(crate) fn is_listening(&self) -> bool {
+        self.subscriptions.len() > 0 || self.is_monitoring
     }
 
     /// Ends to listen to channels, and to follow requests.

@@ -218,6 +218,26 @@ fn a_shutdown_loses_nothing_whatever_the_policy() {
     }
 }
 
+/// Of 160 descriptors 128 are kept, so that a snapshot can be written.
+#[test]
+#[cfg_attr(sanitizer = "address", ignore = "it starts processes")]
+#[cfg_attr(sanitizer = "thread", ignore = "it starts processes")]
+fn no_more_clients_are_served_than_there_are_descriptors_for() {
+    let _watched = watchdog();
+    let scratch = Scratch::new("descriptors");
+    let plain = command_without_log(&scratch.0);
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -n 160; exec \"$0\" \"$@\""]).arg(PROGRAM).args(plain.get_args());
+    let store = Store::run(limited, &scratch.0);
+    let mut connections: Vec<_> = (0..32).map(|_| store.connect()).collect();
+    for connection in &mut connections {
+        assert_eq!(connection.ask("PING"), Some("+PONG".to_owned()));
+    }
+    let refused = (0..200).map(|_| store.connect().line());
+    assert!(refused.into_iter().all(|line| line.as_deref() == Some("-ERR max number of clients reached")));
+    assert_eq!(connections[0].ask("SAVE"), Some("+OK".to_owned()));
+}
+
 #[test]
 #[cfg_attr(sanitizer = "address", ignore = "it starts processes")]
 #[cfg_attr(sanitizer = "thread", ignore = "it starts processes")]

@@ -75,6 +75,15 @@ impl Client {
             }
             dialogue.run(this, self.output.buffer(), unsent, cx);
         }
+        // Requests whose turn comes when replies are sent.
+        loop {
+            self.output.send(connection, cx);
+            let unsent = self.output.unsent();
+            if !dialogue.wants_run(unsent) {
+                break;
+            }
+            dialogue.run(this, self.output.buffer(), unsent, cx);
+        }
         if connection.has_ended() && dialogue.phase() != Phase::Closed {
             match connection.input().is_empty() {
                 true => dialogue.end(cx),
@@ -97,8 +106,12 @@ impl Client {
 
     /// Sends the output. Closes, if that is due.
     fn settle(&mut self, connection: &mut Connection, cx: &mut Context) {
+        let unsent = self.output.unsent();
         self.output.send(connection, cx);
         let Some(dialogue) = &mut self.dialogue else { return };
+        if self.output.unsent() < unsent {
+            dialogue.note_sent();
+        }
         dialogue.note_buffers(self.output.buffer().capacity());
         let is_gone = connection.is_closed() && dialogue.phase() != Phase::Closed;
         if is_gone || dialogue.wants_close(self.output.unsent()) {

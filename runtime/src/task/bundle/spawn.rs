@@ -25,7 +25,7 @@ where
     K: Sink<R>,
 {
     let shared = request.spawner.origin_mut().shared();
-    let lanes = OwnedLanes::new(bundle, shared.platform.is_simulated());
+    let lanes = OwnedLanes::new(bundle, shared.is_simulated);
     let begins_operation = !<P::Origin as Origin>::IN_TASK || request.options.begins_operation;
     let moves_on = P::DELIVERS_AT_ONCE && begins_operation;
     if const { must_be_boxed::<BundleBody<B, G>, K>() } {

@@ -7,6 +7,8 @@
 
 #[allow(unsafe_code, reason = "options of the allocator, which is written in C")]
 mod allocator;
+#[cfg(unix)]
+mod descriptors;
 mod durable;
 mod import;
 mod page;
@@ -111,7 +113,10 @@ fn run(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     } else {
         places.tell_unused();
     }
-    let engine = builder(&chosen, &directory, log.map(PathBuf::as_path))?;
+    let mut engine = builder(&chosen, &directory, log.map(PathBuf::as_path))?;
+    if let Some(most) = most_clients(&chosen)? {
+        engine = engine.setting("maxclients", most.to_string());
+    }
     // What has come before is handled too.
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let mut service = Service::open(engine, &rt)?;
@@ -144,6 +149,25 @@ fn run(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     let has_ended = log.map_or(Ok(()), |log| log.close());
     has_saved?;
     has_ended.map_err(|error| format!("the log is not complete: {error}").into())
+}
+
+/// Returns for how many clients the process has descriptors, if there are too few for the setting
+/// `maxclients`.
+#[cfg(unix)]
+fn most_clients(chosen: &[(String, String)]) -> Result<Option<u64>, Box<dyn Error>> {
+    let wanted = value_of(chosen, "maxclients").parse()?;
+    let most = descriptors::reserve(wanted);
+    if let Some(most) = most {
+        eprintln!(
+            "xtasking-store: maxclients is {most}, not {wanted}, by the limit of descriptors (ulimit -n)"
+        );
+    }
+    Ok(most)
+}
+
+#[cfg(not(unix))]
+fn most_clients(_: &[(String, String)]) -> Result<Option<u64>, Box<dyn Error>> {
+    Ok(None)
 }
 
 /// Returns where the files are by these settings.

@@ -39,6 +39,11 @@ pub(super) fn reset(call: &mut Call<'_, '_>) -> CommandResult {
     forget_watched(call);
     call.session.stop_listening(call.server);
     tracking::end(call);
+    // In the version of the protocol in which they were asked for. Later the client takes each line
+    // for a reply.
+    if !planted!("message-after-reset") {
+        call.session.write_messages(call.reply);
+    }
     let session = &mut *call.session;
     session.transaction = None;
     session.database = 0;

@@ -53,6 +53,25 @@ fn a_key_that_changes_during_a_run_for_another_one_is_not_missed() {
 }
 
 #[test]
+fn a_killed_connection_runs_no_further_request() {
+    let store = Store::new(Setting::Threads { workers: 1 }, 4);
+    let rt = store.engine.runtime();
+    let mut session = store.engine.session("");
+    session.is_in_dialogue = true;
+    let kill = format!("CLIENT KILL ID {}", session.id());
+    let mut requests = Requests::default();
+    (0..100_000).for_each(|_| requests.push(["INCR", "n"]));
+    let (promise, end) = rt.promise();
+    store.engine.submit(rt, session, requests, move |finished, _| promise.fulfil(finished.done));
+    let mut client = store.engine.client();
+    assert_eq!(run(&mut client, &kill), ":1\\r\\n");
+    let counted = run(&mut client, "GET n");
+    let done = end.join().expect("a session");
+    assert_eq!(run(&mut client, "GET n"), counted);
+    assert!(done < 100_000 && (done == 0 || counted.contains(&done.to_string())), "{done}, {counted}");
+}
+
+#[test]
 fn a_transaction_serves_when_it_is_done() {
     on_each(settings(), |setting| {
         let store = Store::new(setting, 4);
