@@ -25,10 +25,11 @@
 //! worker: stores asleep = true, parks                     -> the task waits for the next push
 //! ```
 //!
-//! Two checks decide: the pusher publishes (P1), then loads `asleep` (P2); the worker stores
-//! `asleep` (W2), then probes the inbox (W4). All four are sequentially consistent, so they have
-//! one order. If P2 comes before W2, then P1 comes before W4, and the probe sees the task.
-//! Otherwise P2 sees `asleep`, and the pusher wakes the worker.
+//! Two checks decide: the pusher publishes (push 1), then loads `asleep` (push 2); the worker
+//! stores `asleep` (sleep 2), then probes the inbox (sleep 4). All four are sequentially
+//! consistent, so they have one order. If push 2 comes before sleep 2, then push 1 comes before
+//! sleep 4, and the probe sees the task. Otherwise push 2 sees `asleep`, and the pusher wakes the
+//! worker.
 //!
 //! Sources other than the inbox are published without a sequentially consistent instruction. There
 //! both sides issue a fence between their write and their read, to the same effect; for joins see
