@@ -41,8 +41,7 @@ where
     let free_word = shared.free_word;
     // Only from a task, whose epoch keeps the nodes alive. After a panic here the new task reads
     // the node again, and reports it.
-    let at_once = target.reference.is_frequent() && target.reference.primitive().is_optimistic();
-    if at_once
+    if is_read_at_once(target.reference)
         && request.options.place == Place::Here
         && P::IN_TASK
         && let Ok(further) = catch(|| walk_ahead(target, &visit, free_word)).map_err(discard)
@@ -72,11 +71,18 @@ fn walk_ahead<V: OptimisticBody>(mut target: ObjectAccess, visit: &V, free_word:
         let is_valid = header.latch.validate(stamp) || planted!("visit-ahead-unchecked");
         let (true, Step::Go(next, part)) = (is_valid, step) else { break };
         target = ObjectAccess { reference: next.reference(), part, write: false, runtime: 0 };
-        if !target.reference.is_frequent() {
+        if !is_read_at_once(target.reference) {
             break;
         }
     }
     target
+}
+
+/// Returns true if a walk that comes to a node reads it before other tasks run: it is expected to
+/// be in the cache, and no latch or home is needed.
+#[cfg_attr(not(debug_assertions), inline(always))]
+fn is_read_at_once(node: Reference) -> bool {
+    node.is_frequent() && (node.primitive().is_optimistic() || planted!("latched-node-read-ahead"))
 }
 
 /// Returns the worker that runs all tasks of the object, if one does.
@@ -131,9 +137,7 @@ impl<V: OptimisticBody> TaskBody for Walk<V> {
                     Step::Go(next, part) => {
                         (*walk).target = next.reference();
                         passed += 1;
-                        let at_once =
-                            next.reference().is_frequent() && next.reference().primitive().is_optimistic();
-                        if !at_once || passed == NODES_PER_TURN {
+                        if !is_read_at_once(next.reference()) || passed == NODES_PER_TURN {
                             return continue_at::<V>(task, next.reference(), part, cx);
                         }
                     }

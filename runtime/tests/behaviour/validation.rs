@@ -4,11 +4,12 @@
 //! The interleaving is forced: the first read of a node has seen an old word, and ends only after a
 //! task on the other worker has written the node.
 
-use crate::common::{Flag, silence_tasks, watchdog};
+use crate::common::{Flag, eventually, silence_tasks, watchdog};
 use xtasking::{
     Context, Frequency, JoinError, Part, Promise, Runtime, Version, Word,
     arena::{Arena, Link, Step, Visit},
     bundle::{Bundle, Hop, Next, Walk},
+    primitive::ReaderWriterLatch,
 };
 
 /// A node with a choice between two others, or the end of a walk.
@@ -117,6 +118,80 @@ fn a_disturbed_visit_does_not_go_on_within_its_spawn() {
     fixture.rt.task(()).core(0).spawn(move |(), cx| cx.task(first.read()).visit(follow));
     fixture.write_beside_reader();
     assert_eq!(handle.join().unwrap(), 1, "the visit went where a changed node had led");
+}
+
+/// Goes where the nodes lead. Within the spawn it reads the second node beside a writer.
+struct Ahead {
+    spawned: Flag,
+    disturbance: Disturbance,
+    half_written: Flag,
+    is_read: Flag,
+    promise: Promise<u64>,
+}
+
+impl Visit for Ahead {
+    type Target = Crossing;
+    type Output = u64;
+
+    fn read(&self, _: Link<Crossing>, node: &Crossing) -> Step<Crossing, u64> {
+        let Some(exits) = node.exits else { return Step::End(node.choice.get()) };
+        if node.choice.get() == SECOND && !self.spawned.is_set() {
+            self.disturbance.begun.set();
+            self.half_written.wait();
+            let choice = node.choice.get();
+            self.is_read.set();
+            self.disturbance.written.wait();
+            return Step::Go(exits[choice as usize % 2], Part::HEAD);
+        }
+        Step::Go(exits[node.choice.get() as usize % 2], Part::HEAD)
+    }
+
+    fn then(self, number: u64, _: &mut Context) {
+        self.promise.fulfil(number);
+    }
+}
+
+/// An even number, by which the second node is known.
+const SECOND: u64 = 2;
+
+/// A node with a latch is not read beside its writer, although the walk has come to it within the
+/// spawn: it has no version that tells of writers.
+#[test]
+fn a_visit_enters_a_latched_node_also_within_its_spawn() {
+    let _watched = watchdog();
+    let rt = Runtime::builder().workers(2).build().unwrap();
+    let (arena, latched) = (Arena::new(&rt), Arena::with_primitive(&rt, ReaderWriterLatch));
+    let node = |choice, exits| Crossing { choice: Word::new(choice), exits };
+    let ends = [0, 1].map(|number| arena.alloc_outside(node(number, None)));
+    let second = latched.alloc_outside(node(SECOND, Some(ends))).with_frequency(Frequency::High);
+    let first = arena.alloc_outside(node(0, Some([second; 2]))).with_frequency(Frequency::High);
+    let (spawned, half_written, is_read) = (Flag::default(), Flag::default(), Flag::default());
+    let (promise, handle) = rt.promise();
+    let disturbance = Disturbance::default();
+    let visit = Ahead {
+        spawned: spawned.clone(),
+        disturbance: disturbance.clone(),
+        half_written: half_written.clone(),
+        is_read: is_read.clone(),
+        promise,
+    };
+    let is_spawned = spawned.clone();
+    rt.task(()).core(0).spawn(move |(), cx| {
+        cx.task(first.read()).visit(visit);
+        is_spawned.set();
+    });
+    eventually("the visit is spawned", || disturbance.begun.is_set() || spawned.is_set());
+    let write = rt.task(second.write()).core(1).submit(move |node, _| {
+        node.choice.set(1, node.token());
+        half_written.set();
+        while !is_read.is_set() && !spawned.is_set() {
+            std::thread::yield_now();
+        }
+        node.choice.set(SECOND, node.token());
+    });
+    write.join().unwrap();
+    disturbance.written.set();
+    assert_eq!(handle.join().unwrap(), 0, "the visit went where a half-written node led");
 }
 
 #[test]
