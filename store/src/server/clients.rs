@@ -209,7 +209,7 @@ impl Clients {
 
     /// Closes the connection of a session.
     pub(crate) fn kill(&self, client: &ClientInfo) {
-        // Relaxed: it orders nothing. The session sees it before its next request, or a little later.
+        // Relaxed: it orders nothing. The session sees it before its next request, or soon.
         client.is_killed.store(true, Ordering::Relaxed);
         self.unblock(client.id, Unblock::Close);
         if let Some(close) = &self.on_close {

@@ -115,7 +115,7 @@ settings! {
     MaxClients "maxclients", SettingKind::Integer(1, u32::MAX as i64), "10000", true,
         "The most clients at a time.";
     Timeout "timeout", SettingKind::Integer(0, i32::MAX as i64), "0", true,
-        "The seconds after which a client that neither sends, takes nor awaits anything is closed; never if it is 0.";
+        "The seconds after which a client without requests, replies or waits is closed; never if it is 0.";
     TcpKeepalive "tcp-keepalive", SettingKind::Integer(0, i32::MAX as i64), "300", true,
         "The seconds without a sign of life after which a new client is probed; never if it is 0.";
     ClientQueryBufferLimit "client-query-buffer-limit",
