@@ -79,6 +79,22 @@ fn nothing_comes_after_the_end_of_listening() {
 }
 
 #[test]
+fn messages_of_others_are_not_within_a_transaction() {
+    on_each(settings(), |setting| {
+        let rt = setting.build();
+        let engine = Engine::builder().shards(4).build(&rt);
+        let (mut client, mut other) = (engine.client(), engine.client());
+        run(&mut client, "HELLO 3");
+        run(&mut client, "SUBSCRIBE a");
+        for line in ["MULTI", "UNSUBSCRIBE a"] {
+            run(&mut client, line);
+        }
+        run(&mut other, "PUBLISH a x");
+        assert_eq!(run(&mut client, "EXEC"), ">3 message a x *1 >3 unsubscribe a :0");
+    });
+}
+
+#[test]
 fn a_session_that_listens_runs_little_else() {
     on_each(settings(), |setting| {
         let rt = setting.build();

@@ -139,6 +139,10 @@ fn exec(call: &mut Call<'_, '_>) -> CommandResult {
         return call.done();
     }
     let requests = &transaction.requests;
+    // Not within the array, before the reply to a queued UNSUBSCRIBE.
+    if call.session.is_listening() && !planted!("message-within-transaction") {
+        call.session.write_messages(call.reply);
+    }
     call.reply.array(requests.len());
     for index in 0..requests.len() {
         let args = requests.args(index);

@@ -3,9 +3,10 @@
 use super::{Call, CommandResult};
 use crate::server::Topic;
 
-/// Confirms a change. Messages that came before it are sent before it.
+/// Confirms a change. Messages that came before it are sent before it; in a transaction those that
+/// came before that.
 fn confirm(call: &mut Call<'_, '_>, what: &str, name: Option<&[u8]>) {
-    if !planted!("message-after-the-end") {
+    if (!call.is_queued || planted!("message-within-transaction")) && !planted!("message-after-the-end") {
         call.session.write_messages(call.reply);
     }
     call.reply.push(3);
