@@ -42,6 +42,15 @@
 //! - A pool has at most [`max_num_threads`] threads, which is less than rayon's limit.
 //! - A call in a task of the pool's own runtime panics unless it is [`within`](ThreadPool::within)
 //!   a fork: it would wait for its own worker.
+//! - While the first half of a [`join`] waits or yields, its worker does not run the second half;
+//!   another one may. So a first half must not wait for what its second half does: on one thread,
+//!   [`yield_now`] does not help it. In rayon it does.
+//! - Start and exit handlers run on the pool's threads, but not as its workers:
+//!   [`current_thread_index`] is `None` there.
+//! - A pool keeps the number of threads with which it was built. Its runtime must not be resized,
+//!   also not by `xtasking::Builder::follow_advice`, nor have an explicit placement.
+//! - If the runtime has a limit of memory and refuses the task that takes a job, the job waits until
+//!   another one is added.
 //! - The feature `web_spin_lock` has no effect.
 //!
 //! # Modules

@@ -5,7 +5,7 @@ use crate::queues::{BoundJobs, Queues};
 use crate::registry::Registry;
 use crate::threads::{DefaultSpawn, Handlers, ThreadBuilder, ThreadSpawn};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
-use std::{env, thread};
+use std::{env, io, thread};
 use xtasking::platform::Threads;
 use xtasking::{Builder, QueuePolicy, Runtime};
 
@@ -51,7 +51,8 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
             return Err(ThreadPoolBuildError::current_thread());
         }
         let workers = self.threads().min(crate::max_num_threads());
-        let to_start = Arc::new(Mutex::new(Vec::new()));
+        // `None` when the pool is complete: it gets no further threads.
+        let to_start = Arc::new(Mutex::new(Some(Vec::new())));
         let bound = Arc::new(BoundJobs::new(workers));
         let of_hook = Arc::new(OnceLock::new());
         let builder = Runtime::builder().pool(QueuePolicy::WorkStealing);
@@ -62,7 +63,10 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         // The threads start when there is a registry.
         let starts = to_start.clone();
         let threads = Threads::new(workers).unpinned().spawn_handler(move |thread| {
-            starts.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+            match starts.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+                Some(starts) => starts.push(thread),
+                None => return Err(io::Error::other("a pool has the threads with which it was built")),
+            }
             Ok(())
         });
         let builder = serve_bound(builder, bound.clone(), of_hook.clone());
@@ -72,8 +76,8 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         let registry = Arc::new(Registry::new(runtime, queues, bound, self.handlers.panic.clone()));
         _ = of_hook.set(Arc::downgrade(&registry));
         let handlers = Arc::new(self.handlers);
-        let to_start = std::mem::take(&mut *to_start.lock().unwrap_or_else(PoisonError::into_inner));
-        for worker in to_start {
+        let to_start = to_start.lock().unwrap_or_else(PoisonError::into_inner).take();
+        for worker in to_start.into_iter().flatten() {
             let name = self.name.as_mut().map(|name| name(worker.worker()));
             let thread =
                 ThreadBuilder { worker, name, stack_size: self.stack_size, handlers: handlers.clone() };

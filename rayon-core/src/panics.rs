@@ -11,6 +11,24 @@ pub(crate) fn catch<R>(body: impl FnOnce() -> R) -> Result<R, Payload> {
     catch_unwind(AssertUnwindSafe(body))
 }
 
+/// Drops the payload of a panic that is not the first. Its destructor may panic as well.
+pub(crate) fn discard(payload: Payload) {
+    if let Err(another) = catch(|| drop(payload)) {
+        std::mem::forget(another);
+    }
+}
+
+/// Ends the process if it is dropped, and not forgotten: by a panic, when jobs may be left that
+/// borrow from frames below.
+pub(crate) struct AbortIfPanic;
+
+impl Drop for AbortIfPanic {
+    fn drop(&mut self) {
+        eprintln!("rayon-core on xtasking: a panic in the pool itself; the process ends");
+        std::process::abort();
+    }
+}
+
 /// Calls a function. A panic goes to the pool's handler; without one it ends the process.
 pub(crate) fn catch_for(handler: Option<&PanicHandler>, body: impl FnOnce()) {
     let Err(payload) = catch(body) else { return };

@@ -3,7 +3,7 @@
 use crate::broadcast::BroadcastContext;
 use crate::global::with_current_pool;
 use crate::latch::Latch;
-use crate::panics::{Payload, catch};
+use crate::panics::{Payload, catch, discard};
 use crate::queues::{Job, take};
 use crate::registry::{Registry, erase};
 use crate::worker::Worker;
@@ -63,7 +63,17 @@ impl ScopeState {
 
     /// Calls a function, and keeps the payload of the scope's first panic.
     fn call<R>(&self, body: impl FnOnce() -> R) -> Option<R> {
-        catch(body).map_err(|payload| _ = self.panic().get_or_insert(payload)).ok()
+        catch(body).map_err(|payload| self.keep(payload)).ok()
+    }
+
+    fn keep(&self, payload: Payload) {
+        let mut first = self.panic();
+        if first.is_none() {
+            *first = Some(payload);
+        } else {
+            drop(first);
+            discard(payload);
+        }
     }
 
     /// Makes a job of this scope.

@@ -1,10 +1,11 @@
 //! The calling thread as a worker of a pool.
 
 use crate::latch::Latch;
-use crate::panics::{Payload, catch};
+use crate::panics::{AbortIfPanic, Payload, catch};
 use crate::queues::Job;
 use crate::registry::Registry;
 use std::cell::{Cell, UnsafeCell};
+use std::mem::forget;
 use std::ptr::null;
 use std::sync::Arc;
 use std::{hint, thread};
@@ -135,6 +136,8 @@ impl<'a> Worker<'a> {
 
     /// Waits for an event, and runs what it finds meanwhile.
     pub fn wait_until(&self, latch: &Latch) {
+        // A job that unwound here would leave its scope while others run.
+        let abort = AbortIfPanic;
         let mut spins = 0;
         while !latch.is_set() {
             if self.run_one() {
@@ -149,5 +152,6 @@ impl<'a> Worker<'a> {
                 self.registry.sleep(self.index);
             }
         }
+        forget(abort);
     }
 }

@@ -1,7 +1,7 @@
 //! rayon's functions beside tasks of the same runtime, and where jobs wait for one another.
 
 use rayon_core::{ThreadPool, ThreadPoolBuilder, broadcast, current_thread_index, join, scope};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier};
@@ -193,4 +193,36 @@ fn the_options_of_a_pool_are_heeded() {
     assert_eq!(name, [Some("rayon 0".into()), Some("rayon 1".into())]);
     // A task is counted after its caller was told that it has run.
     eventually("the tasks are counted", || pool.runtime().counters().unwrap().tasks > 0);
+}
+
+/// A payload whose destructor panics.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("provoked: again");
+    }
+}
+
+#[test]
+fn a_scope_waits_for_its_jobs_though_a_payload_panics_when_it_is_dropped() {
+    let _watched = watchdog();
+    silence_tasks();
+    let (go, ran) = (AtomicBool::new(false), AtomicBool::new(false));
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        pool(1).in_place_scope(|scope| {
+            // The last one runs first.
+            scope.spawn(|_| wait_for(&go));
+            scope.spawn(|_| ran.store(true, SeqCst));
+            scope.spawn(|_| panic_any(Bomb));
+            scope.spawn(|_| panic!("provoked: first"));
+            scope.spawn(|_| panic_any(Bomb));
+            go.store(true, SeqCst);
+        });
+    }));
+    // Which panic is the first depends on the order.
+    if let Err(payload) = outcome.map_err(|payload| payload.downcast::<&str>()) {
+        payload.map_or_else(std::mem::forget, |text| assert_eq!(*text, "provoked: first"));
+    }
+    assert!(ran.load(SeqCst), "a job was left");
 }

@@ -73,6 +73,12 @@ impl TypedPages {
         Self { source, key }
     }
 
+    /// Returns true if old links may lead to cells of type `Cell` in memory that was taken before.
+    pub fn may_have_old_links<Cell: 'static>() -> bool {
+        // An entry stays when its runs are taken.
+        KEPT.with(|kept| kept.keys().any(|key| key.cell == TypeId::of::<Cell>()))
+    }
+
     /// Calls `visit` with each part of a run that belongs to the value of a cell, or to none.
     fn for_each_value(&self, pages: &Pages, mut visit: impl FnMut(NonNull<u8>, usize)) {
         let mut at = 0;

@@ -56,10 +56,22 @@ impl<S> Cell<S> {
             if cfg!(model = "loom") {
                 cell.write(Self::new(value, free_word));
             } else {
-                (&raw mut (*cell.as_ptr()).value).write(value);
+                Self::place(cell, value);
                 (*cell.as_ptr()).header.revive(free_word);
             }
         }
+    }
+
+    /// Writes the value of an object that [`Header::revive`] makes one later. Until then tasks that
+    /// come by old links find no object.
+    ///
+    /// # Safety
+    ///
+    /// As for [`make`](Self::make).
+    #[inline(always)]
+    pub unsafe fn place(cell: NonNull<Self>, value: S) {
+        // SAFETY: by this function's contract. The header is not touched.
+        unsafe { (&raw mut (*cell.as_ptr()).value).write(value) };
     }
 
     /// Drops the value of an object, and makes its memory that of no object.

@@ -225,6 +225,20 @@ impl Worker {
     #[cold]
     pub(super) fn calm(&mut self) {
         self.queue.end_disturbance();
+        self.hand_on_marked();
+    }
+
+    /// Notes that the current task is not inside its object any more, although it is not over.
+    #[inline]
+    pub(crate) fn leave_sequenced(&mut self) {
+        if self.current.is_in_sequenced() && !planted!("then-keeps-sequenced-object") {
+            self.current.leave_sequenced();
+            self.hand_on_marked();
+        }
+    }
+
+    /// Hands on the object that was marked as held when a task blocked inside it, if there is one.
+    fn hand_on_marked(&mut self) {
         if let Some(object) = self.marked.take() {
             // SAFETY: this worker is the object's home, and has marked it as held in
             // `mark_entered`. The epoch that was counted there keeps it alive.

@@ -253,19 +253,37 @@ impl RuntimeState {
     /// be started; they count as present.
     fn set_wanted(&self, workers: usize) -> Box<[usize]> {
         let mut states = self.worker_set.states.lock();
+        let absent = (0..workers).filter(|&worker| !core::mem::replace(&mut states.present[worker], true));
+        let absent = absent.collect();
+        self.assign(&mut states, workers);
+        drop(states);
+        self.wake_all();
+        absent
+    }
+
+    /// Assigns the run queues to this many workers.
+    fn assign(&self, states: &mut WorkerStates, workers: usize) {
         states.wanted = workers;
         self.worker_set.is_short.store(workers < self.slots.len(), Relaxed);
         for (queue, slot) in self.slots.iter().enumerate() {
             slot.owner.store(if queue < workers { queue } else { queue % workers }, SeqCst);
         }
-        let absent = (0..workers).filter(|&worker| !core::mem::replace(&mut states.present[worker], true));
-        let absent = absent.collect();
         if !planted!("resize-unsaid") {
             self.worker_set.generation.fetch_add(1, SeqCst);
         }
+    }
+
+    /// Notes that these workers could not be started, and assigns their run queues to those that
+    /// are there, if there is any. Another thread may have asked for fewer meanwhile.
+    fn do_without(&self, missing: &[usize]) {
+        let mut states = self.worker_set.states.lock();
+        missing.iter().for_each(|&worker| states.present[worker] = false);
+        let there = states.present.iter().take_while(|&&is_present| is_present).count();
+        let forgets_another = planted!("failed-resize-forgets-another");
+        let workers = if forgets_another { missing[0] } else { there.min(states.wanted) };
+        self.assign(&mut states, workers.max(1));
         drop(states);
         self.wake_all();
-        absent
     }
 
     /// Changes the number of workers, and starts those that are missing.
@@ -273,11 +291,7 @@ impl RuntimeState {
         let absent = self.set_wanted(workers);
         for (position, &worker) in absent.iter().enumerate() {
             if let Err(why) = self.platform.start(Driver::new(worker, self.clone())) {
-                absent[position..]
-                    .iter()
-                    .for_each(|&worker| self.worker_set.states.lock().present[worker] = false);
-                // The run queues of the missing workers need other owners, if there is any worker.
-                self.set_wanted(worker.max(1));
+                self.do_without(&absent[position..]);
                 return Err(BuildError::Platform(why));
             }
         }

@@ -304,6 +304,10 @@ impl Meta {
         self.0 |= IN_SEQUENCED;
     }
 
+    pub(crate) fn leave_sequenced(&mut self) {
+        self.0 &= !IN_SEQUENCED;
+    }
+
     pub(crate) fn is_in_sequenced(self) -> bool {
         self.0 & IN_SEQUENCED != 0
     }

@@ -74,6 +74,7 @@ impl<M: Modify, D: Sink<()>> Sink<(M, M::Output)> for ThenSink<D> {
     fn complete(self, outcome: Result<(M, M::Output), JoinError>, cx: &mut Worker) {
         // Caught here: the caller still has to count the task as finished.
         let then = |(modify, output): (M, M::Output)| {
+            cx.leave_sequenced();
             catch(|| modify.then(output, Context::of(cx)))
                 .map_err(|payload| panic_of(&self.0, type_name::<M>(), payload))
         };

@@ -194,6 +194,10 @@ fn panicked<V: OptimisticBody, K: Sink<V::Result>>(
         if target.header().latch.validate(stamp) || planted!("visit-panic-unchecked") {
             finish::<V, K>(task, Err(panic_in_read::<V, K>(task, payload)), cx);
         } else {
+            // Here, and not when this is left: that may be by another panic.
+            if !planted!("uncounted-payload-kept") {
+                discard(payload);
+            }
             run_entering::<V, K>(task, cx);
         }
     }

@@ -8,7 +8,8 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 use xtasking::{
-    Context, JoinError, Priority, Runtime, Shutdown,
+    Context, JoinError, Priority, Promise, Runtime, Shutdown, Version, Word,
+    arena::{Arena, Link, Modify, Written},
     primitive::{OptimisticSequenced, Sequencing, SpinLatch},
 };
 
@@ -121,6 +122,61 @@ fn no_task_enters_the_sequenced_object_of_a_blocked_one() {
             assert!(blocked.join().unwrap().join().unwrap() > 2 * round);
             let last = rt.task(words.write()).submit(|words, _| *words);
             assert_eq!(last.join().unwrap(), 2 * round + 2);
+        }
+    });
+}
+
+struct Number(Word);
+
+impl Version for Number {}
+
+/// Writes a node, and waits for another task at it when it has left it.
+struct WriteTwice {
+    node: Link<Number>,
+    blocks_inside: bool,
+    done: Promise<u64>,
+}
+
+impl Modify for WriteTwice {
+    type Target = Number;
+    type Output = ();
+
+    fn write(&mut self, _: Link<Number>, node: Written<'_, Number>, cx: &mut Context) {
+        if self.blocks_inside {
+            cx.block_in_place(|| ());
+        }
+        node.0.set(1, node.token());
+    }
+
+    fn then(self, (): (), cx: &mut Context) {
+        let next = cx.task(self.node.write()).submit(|node, _| {
+            let before = node.0.get();
+            node.0.set(2, node.token());
+            before
+        });
+        let before = cx.block_in_place(|| {
+            eventually("the node is free", || next.is_finished());
+            next.join().unwrap()
+        });
+        self.done.fulfil(before);
+    }
+}
+
+#[test]
+fn a_change_of_a_node_has_left_it_when_its_follow_up_blocks() {
+    on_threads(|rt| {
+        let nodes = [
+            Arena::with_primitive(rt, Sequencing),
+            Arena::with_primitive(rt, OptimisticSequenced),
+            Arena::with_primitive(rt, SpinLatch),
+        ];
+        for (arena, blocks_inside) in nodes.iter().flat_map(|arena| [(arena, false), (arena, true)]) {
+            let node = arena.alloc_outside(Number(Word::new(0)));
+            let (done, before) = rt.promise();
+            rt.task(node.write()).modify(WriteTwice { node, blocks_inside, done });
+            assert_eq!(before.join().unwrap(), 1);
+            let last = rt.task(node.read()).submit(|node, _| node.0.get());
+            assert_eq!(last.join().unwrap(), 2);
         }
     });
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use xtasking::{
     Context, JoinError, Part, Runtime, Shutdown, Version,
-    arena::{Arena, Link, Written},
+    arena::{Arena, Array, Link, Written},
     bundle::{Bundle, Hop, Start, Walk, each, fold},
     primitive::{OptimisticLatched, OptimisticSequenced, ReaderWriterLatch, Sequencing, SpinLatch},
     task::LegalFor,
@@ -266,6 +266,27 @@ fn a_panic_of_one_walk_ends_this_walk_only() {
     silence_tasks();
     a_panic_ends_one_walk::<false>();
     a_panic_ends_one_walk::<true>();
+}
+
+/// As a task does.
+#[test]
+fn a_panic_of_a_walk_leaves_an_element_that_keeps_what_is_there() {
+    silence_tasks();
+    on_all(|setting| {
+        let rt = setting.build();
+        let item = |_| Item { pair: Pair::default(), next: None };
+        let [kept, poisoned] = [Array::builder(&rt).keep_on_panic(), Array::builder(&rt)].map(|array| {
+            let array = array.build(10, item);
+            rt.task_scope(|scope| {
+                let walks =
+                    (0..10).map(|id| (array.link(id).write(), Kind::<false, _>(One::PanicsWriting(id))));
+                scope.task(()).bundle(each(walks, |_, outcome: Result<(), _>, _| assert!(outcome.is_err())));
+            })
+            .unwrap();
+            (0..10).map(|id| array.is_poisoned(id)).collect::<Vec<_>>()
+        });
+        assert_eq!((kept, poisoned), (vec![false; 10], vec![true; 10]));
+    });
 }
 
 fn a_panic_ends_one_walk<const SHORT: bool>() {

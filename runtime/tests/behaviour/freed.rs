@@ -1,9 +1,10 @@
 //! Arenas and arrays free what is left in them, and links that outlive them do no harm.
 
 use crate::common::{
-    Dropped, Gate, PATIENCE, Random, Setting, eventually, on_all, on_each, silence_tasks, watchdog,
+    Dropped, Flag, Gate, PATIENCE, Random, Setting, eventually, on_all, on_each, silence_tasks, watchdog,
 };
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use xtasking::bundle::{Hop, Start, Walk, each};
 use xtasking::{
@@ -394,4 +395,55 @@ fn a_panic_in_a_destructor_is_kept_quiet() {
         drop(arena);
         in_time(&rt, "the nodes are dropped", || drops.load(SeqCst) == 20);
     });
+}
+
+/// An element whose value says whether it is there.
+struct Element(Arc<AtomicBool>);
+
+impl Version for Element {}
+
+impl Drop for Element {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
+    }
+}
+
+/// In memory that old links lead to, an array whose maker panics drops its elements while no task
+/// is inside one.
+#[test]
+#[cfg_attr(miri, ignore = "on threads of the system")]
+fn no_task_is_inside_an_element_of_an_unfinished_array() {
+    let _watched = watchdog();
+    silence_tasks();
+    let rt = Runtime::builder().workers(2).build().unwrap();
+    let element = |dropped: &Arc<AtomicBool>| Element(dropped.clone());
+    let dropped = Arc::new(AtomicBool::new(false));
+    let old = Array::new(&rt, 2, |_| element(&dropped)).link(0);
+    in_time(&rt, "the array is dropped", || dropped.load(SeqCst));
+    let mut others = Vec::new();
+    let is_reached = |array: &Array<Element>| array.link(0).is_same_node(old);
+    while !others.last().is_some_and(is_reached) {
+        let dropped = Arc::new(AtomicBool::new(false));
+        let (inside, unwound, task) = (Flag::default(), Flag::default(), Mutex::new(None));
+        let maker = |index| {
+            if index == 1 {
+                let (is_inside, is_unwound) = (inside.clone(), unwound.clone());
+                let visit = rt.task(old.read()).submit(move |element, _| {
+                    let dropped = element.0.clone();
+                    is_inside.set();
+                    is_unwound.wait();
+                    dropped.load(SeqCst)
+                });
+                eventually("the task is inside or over", || inside.is_set() || visit.is_finished());
+                *task.lock().unwrap() = Some(visit);
+                assert!(!inside.is_set(), "provoked: a task is inside an element");
+            }
+            element(&dropped)
+        };
+        let array = catch_unwind(AssertUnwindSafe(|| Array::new(&rt, 2, maker)));
+        unwound.set();
+        let task = task.into_inner().unwrap().expect("the task was submitted");
+        assert!(!matches!(task.join(), Ok(true)), "an element was dropped with a task inside");
+        others.extend(array.ok());
+    }
 }

@@ -5,6 +5,8 @@
 //! task on the other worker has written the node.
 
 use crate::common::{Flag, eventually, silence_tasks, watchdog};
+use std::panic::panic_any;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use xtasking::{
     Context, Frequency, JoinError, Part, Promise, Runtime, Version, Word,
     arena::{Arena, Link, Step, Visit},
@@ -274,4 +276,63 @@ fn a_panic_of_a_disturbed_walk_does_not_count() {
     let _watched = watchdog();
     walk_beside_writer::<false>(true);
     walk_beside_writer::<true>(true);
+}
+
+/// A payload whose destructor panics.
+struct PanicsAgain;
+
+impl Drop for PanicsAgain {
+    fn drop(&mut self) {
+        panic!("provoked: again");
+    }
+}
+
+/// Panics in a read that a writer disturbs, as often as a read is repeated beside writers; then in
+/// the follow-up.
+struct Disturbed {
+    reads: AtomicUsize,
+    begun: [Flag; 4],
+    written: [Flag; 4],
+}
+
+impl Visit for Disturbed {
+    type Target = Crossing;
+    type Output = ();
+
+    fn read(&self, _: Link<Crossing>, _: &Crossing) -> Step<Crossing, ()> {
+        let read = self.reads.fetch_add(1, SeqCst);
+        let Some(written) = self.written.get(read) else { return Step::End(()) };
+        self.begun[read].set();
+        written.wait();
+        panic_any(PanicsAgain);
+    }
+
+    fn then(self, (): (), _: &mut Context) {
+        panic!("provoked: by the follow-up");
+    }
+}
+
+/// The payloads of panics that do not count are dropped before another panic comes.
+#[test]
+#[cfg_attr(miri, ignore = "on threads of the system")]
+fn payloads_of_disturbed_reads_are_dropped_at_once() {
+    let _watched = watchdog();
+    silence_tasks();
+    let rt = Runtime::builder().workers(2).build().unwrap();
+    let arena = Arena::new(&rt);
+    let node = arena.alloc_outside(Crossing { choice: Word::new(0), exits: None });
+    let [begun, written] = [(); 2].map(|()| [(); 4].map(|()| Flag::default()));
+    let visit = Disturbed { reads: AtomicUsize::new(0), begun: begun.clone(), written: written.clone() };
+    let group = rt.group();
+    rt.task(node.read()).of(&group).core(0).visit(visit);
+    for (begun, written) in begun.iter().zip(&written) {
+        begun.wait();
+        rt.task(node.write()).core(1).submit(|node, _| node.choice.set(1, node.token())).join().unwrap();
+        written.set();
+    }
+    match group.wait() {
+        Err(JoinError::Panicked(payload)) => assert_eq!(payload.message(), "provoked: by the follow-up"),
+        other => panic!("{other:?}"),
+    }
+    rt.task(()).core(0).submit(|(), _| ()).join().unwrap();
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
+use xtasking::platform::{Driver, Platform, PlatformError, Threads};
 use xtasking::{BuildError, Builder, Context, Object, Plain, Runtime, Shutdown, primitive::Sequencing};
 
 const MOST: usize = 8;
@@ -263,4 +264,45 @@ fn a_task_may_resize_its_own_runtime_and_drop_it() {
             }
         }
     });
+}
+
+/// A platform whose last worker fails to start, once it is let go on.
+struct Failing {
+    below: Threads,
+    reached: Flag,
+    go_on: Flag,
+}
+
+impl Platform for Failing {
+    xtasking_testing::forward_platform!(below: topology park wake join watch block pages now);
+
+    fn start(&self, worker: Driver) -> Result<(), PlatformError> {
+        if worker.worker() < 3 {
+            return self.below.start(worker);
+        }
+        self.reached.set();
+        self.go_on.wait();
+        Err("provoked".into())
+    }
+}
+
+/// No run queue is left to a worker that has gone meanwhile.
+#[test]
+fn a_resize_that_fails_heeds_another_one() {
+    let _watched = watchdog();
+    let (reached, go_on) = (Flag::default(), Flag::default());
+    let platform = Failing { below: Threads::new(4), reached: reached.clone(), go_on: go_on.clone() };
+    let rt = Runtime::builder().platform(platform).workers(1).most_workers(4).build().unwrap();
+    thread::scope(|scope| {
+        let failing = scope.spawn(|| rt.resize(4));
+        reached.wait();
+        rt.resize(2).unwrap();
+        eventually("a worker has gone", || rt.running_workers() == 3);
+        go_on.set();
+        assert!(matches!(failing.join().unwrap(), Err(BuildError::Platform(_))));
+    });
+    for core in 0..4 {
+        rt.task(()).core(core).submit(|(), _| ()).join().unwrap();
+    }
+    eventually("as many run as were asked for", || rt.running_workers() == 2);
 }

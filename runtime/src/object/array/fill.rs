@@ -2,11 +2,13 @@
 //! its memory is placed at that worker's node.
 
 use super::segments::Segments;
+use crate::memory::TypedPages;
 use crate::object::{Cell, Class};
 use crate::scheduler::Runtime;
 use crate::sync::{AtomicUsize, Relaxed};
 use crate::task::quietly;
 use alloc::vec::Vec;
+use core::mem::take;
 use core::ops::Range;
 use core::ptr::NonNull;
 
@@ -29,7 +31,8 @@ struct Unfinished<'a, C: Class> {
     pieces: Vec<Piece>,
 }
 
-/// Makes the elements in `range`.
+/// Makes the elements in `range`. In memory to which old links may lead, none is an object before
+/// all are made: after a panic they are dropped, and no task must be inside one then.
 ///
 /// # Safety
 ///
@@ -47,14 +50,27 @@ pub(super) unsafe fn fill<C: Class>(
     let bytes = range.len() * Segments::<C>::STRIDE;
     let mut unfinished = Unfinished { segments, pieces: cut(segments, range) };
     let pieces = &unfinished.pieces;
+    // The memory was taken before this look.
+    let has_old_links =
+        TypedPages::may_have_old_links::<Cell<C>>() && !planted!("elements-live-while-others-are-made");
     // SAFETY: this function's contract; the pieces are disjoint, and each is made once.
-    let make = |number: usize| unsafe { make(segments, &pieces[number], &value) };
+    let make = |number: usize| unsafe {
+        match has_old_links {
+            true => make::<C, false>(segments, &pieces[number], &value),
+            false => make::<C, true>(segments, &pieces[number], &value),
+        }
+    };
     if bytes < MIN_PARALLEL_BYTES {
         (0..pieces.len()).for_each(make);
     } else {
         runtime.run_pieces(pieces.len(), |number| pieces[number].home, &make);
     }
-    unfinished.pieces.clear();
+    let pieces = take(&mut unfinished.pieces);
+    if has_old_links {
+        let indices = pieces.into_iter().flat_map(|piece| piece.range);
+        // SAFETY: all elements are placed. Nothing panics here.
+        indices.for_each(|index| unsafe { revive_one(segments, index) });
+    }
 }
 
 /// Cuts a range into pieces, each with one home.
@@ -71,16 +87,25 @@ fn cut<C>(segments: &Segments<C>, range: Range<usize>) -> Vec<Piece> {
     pieces
 }
 
-/// Makes the elements of a piece.
+/// Makes the elements of a piece: objects, or all but that.
 ///
 /// # Safety
 ///
 /// As for [`fill`].
-unsafe fn make<C: Class>(segments: &Segments<C>, piece: &Piece, value: impl Fn(usize) -> C::Target) {
+unsafe fn make<C: Class, const OBJECTS: bool>(
+    segments: &Segments<C>,
+    piece: &Piece,
+    value: impl Fn(usize) -> C::Target,
+) {
     let mut tally = Tally { count: 0, total: &piece.made };
     for index in piece.range.clone() {
         // SAFETY: forwarded.
-        unsafe { make_one(segments, index, value(index)) };
+        unsafe {
+            match OBJECTS {
+                true => make_one(segments, index, value(index)),
+                false => place_one(segments, index, value(index)),
+            }
+        }
         tally.count += 1;
     }
 }
@@ -98,6 +123,29 @@ pub(super) unsafe fn make_one<C: Class>(segments: &Segments<C>, index: usize, va
         let cell = NonNull::new_unchecked(segments.reserved(index).cell::<C>());
         Cell::make(cell, C::new(value), segments.free_word);
     }
+}
+
+/// Makes one element, but for its header.
+///
+/// # Safety
+///
+/// As for [`fill`].
+unsafe fn place_one<C: Class>(segments: &Segments<C>, index: usize, value: C::Target) {
+    // SAFETY: as in `make_one`.
+    unsafe {
+        let cell = NonNull::new_unchecked(segments.reserved(index).cell::<C>());
+        Cell::place(cell, C::new(value));
+    }
+}
+
+/// Makes an element that was placed an object.
+///
+/// # Safety
+///
+/// Only this thread makes an object there.
+unsafe fn revive_one<C: Class>(segments: &Segments<C>, index: usize) {
+    // SAFETY: the cell is within its segment, and its value was placed.
+    unsafe { (*segments.reserved(index).cell::<C>()).header.revive(segments.free_word) };
 }
 
 /// Counts elements, and stores the number also if the closure that makes them panics.
@@ -118,7 +166,8 @@ impl<C: Class> Drop for Unfinished<'_, C> {
         for piece in &self.pieces {
             for index in piece.range.clone().take(piece.made.load(Relaxed)) {
                 let cell = self.segments.reserved(index).cell::<C>();
-                // SAFETY: the element was made and not published, so nothing else uses it.
+                // SAFETY: the element was made, and no link leads to it, or it was only placed: so
+                // nothing else uses it.
                 quietly(|| unsafe { Cell::unmake(NonNull::new_unchecked(cell)) });
             }
         }

@@ -24,7 +24,7 @@ use crate::object::{Fetch, Link, Reference, Turn};
 use crate::scheduler::{Context, Worker};
 use crate::sync::AtomicPtr;
 use crate::task::body::{describe_nothing, locate_nothing};
-use crate::task::entry::{ReadEntry, enter, enter_to_read, leave};
+use crate::task::entry::{ReadEntry, enter, enter_to_read, leave, poison};
 use crate::task::spawner::sealed::Origin;
 use crate::task::{GroupState, JoinError, Task, VTable, catch, class_of};
 use alloc::boxed::Box;
@@ -205,7 +205,7 @@ unsafe fn write<B: Bundle>(mut task: NonNull<Task>, cx: &mut Worker) -> Option<O
             let (link, walk) = (Link::from_reference(at), &mut (*errand).walk);
             let outcome = catch(|| walk.write(link, written::<B>(at), Context::of(cx)));
             if outcome.is_err() {
-                header.latch.poison();
+                poison(at);
             }
             leave(header, primitive, true);
             outcome.map_err(|payload| JoinError::panicked_in((*errand).name, payload))

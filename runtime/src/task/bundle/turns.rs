@@ -6,6 +6,7 @@ use super::lanes::Lanes;
 use crate::monitor::Description;
 use crate::scheduler::{Context, Worker};
 use crate::task::body::{BodyWithSink, TaskBody, complete_panicked, end_unrun, take};
+use crate::task::entry::poison;
 use crate::task::{JoinError, Meta, Payload, Sink, Task, discard, drop_quietly, guarded};
 use alloc::boxed::Box;
 use core::any::type_name;
@@ -149,7 +150,7 @@ where
         let latch = &at.header().latch;
         if lanes.writes {
             if !planted!("walk-poison-forgotten") {
-                latch.poison();
+                poison(at);
             }
             latch.end_write();
         } else if !latch.validate(stamp) && !planted!("walk-panic-unchecked") {
