@@ -1,6 +1,6 @@
 //! Joins: their results, panics and ends, and that other workers steal halves.
 
-use crate::common::{Dropped, Setting, on_all, on_each, silence_tasks, watchdog};
+use crate::common::{Dropped, Flag, Setting, on_all, on_each, silence_tasks, watchdog};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -28,19 +28,47 @@ fn nested_joins_compute_fibonacci_numbers() {
     });
 }
 
-/// Repeats the body until other workers have stolen a few times.
+/// On a busy machine other workers may have no core while the body runs, however often it does.
+const MOST_REPETITIONS: usize = 1000;
+
+/// Repeats the body until other workers have stolen a few times, or as often as is sensible.
 fn until_shared(setting: Setting, workers: usize, body: impl Fn(&Runtime)) {
     let rt = setting.builder().counters(true).build().unwrap();
     let steals = || rt.counters().unwrap().steals;
     let is_shared = workers > 1 && setting.may_idle_beside_a_task();
     let mut seen = 0;
-    while seen < if workers > 1 { 3 } else { 1 } {
+    for _ in 0..MOST_REPETITIONS {
         let before = steals();
         body(&rt);
         seen += u32::from(!is_shared || steals() > before);
+        if seen == if workers > 1 { 3 } else { 1 } {
+            break;
+        }
+    }
+    if is_shared {
+        share(&rt);
     }
     assert!(!is_shared || steals() > 0);
     assert!(workers > 1 || steals() == 0);
+}
+
+/// Waits until another worker has stolen.
+fn share(rt: &Runtime) {
+    let stolen = Flag::default();
+    rt.run(|mut cx| {
+        let own = cx.worker();
+        cx.scope(|scope| {
+            while !stolen.is_set() {
+                scope.spawn(|cx| {
+                    if cx.worker() != own {
+                        stolen.set();
+                    }
+                });
+                std::thread::yield_now();
+            }
+        });
+    })
+    .unwrap();
 }
 
 /// Runs the body with several numbers of workers, on threads and in a simulation.

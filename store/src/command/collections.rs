@@ -95,6 +95,22 @@ pub(super) fn wait(keys: Args<'_>, condition: WakeCondition, deadline: Option<u6
     })
 }
 
+/// Reads a cursor as C's `strtoul` does: nothing is 0, a sign is allowed, and a negative number
+/// wraps.
+pub(super) fn parse_cursor(text: &[u8]) -> Result<u64, CommandError> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    let (is_negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] | digits => (false, digits),
+    };
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    let number = std::str::from_utf8(digits).ok().filter(|_| is_number);
+    let number: u64 = number.and_then(|text| text.parse().ok()).ok_or(CommandError::INVALID_CURSOR)?;
+    Ok(if is_negative { number.wrapping_neg() } else { number })
+}
+
 /// Where a scan goes on, how far, and what it returns.
 pub(super) struct Scan<'a> {
     pub(super) cursor: u64,
@@ -103,16 +119,6 @@ pub(super) struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    /// Reads a cursor.
-    pub(super) fn parse_cursor(arg: &[u8]) -> Result<u64, CommandError> {
-        let text = std::str::from_utf8(arg).map_err(|_| CommandError::INVALID_CURSOR)?;
-        match text {
-            // As strtoul reads it.
-            "" => Ok(0),
-            text => text.parse().map_err(|_| CommandError::INVALID_CURSOR),
-        }
-    }
-
     /// Begins the reply to a scan, and reads the options after its cursor. Without a collection it
     /// completes the reply, and returns nothing.
     pub(super) fn begin<C>(

@@ -84,6 +84,8 @@ pub struct Effects {
     is_replaced: bool,
     /// The changes, and the commands to replay, before the running command.
     before: (u64, usize),
+    /// The events before it.
+    events_before: usize,
     /// Whether the pause is to end.
     ends_pause: bool,
     /// What a snapshot is to begin for.
@@ -188,6 +190,7 @@ impl Effects {
     pub(crate) fn begin_command(&mut self) {
         self.is_replaced = false;
         self.before = (self.changes, self.commands.len());
+        self.events_before = self.events.len();
     }
 
     /// Ends a command: it is replayed as it is if it changed something and said nothing else.
@@ -236,7 +239,8 @@ impl Effects {
         }
     }
 
-    /// Notes that a key was removed because it had expired. That is replayed before the command.
+    /// Notes that a key was removed because it had expired. That is replayed, and told, before the
+    /// command.
     pub(crate) fn note_expired(&mut self, database: usize, key: &[u8]) {
         if self.records_commands {
             self.commands.insert(self.before.1, database, [&b"DEL"[..], key]);
@@ -244,7 +248,9 @@ impl Effects {
         }
         if self.records_events {
             let class = EventClass::Expired;
-            self.events.push(Event { class, name: "expired", database, key: key.into() });
+            let event = Event { class, name: "expired", database, key: key.into() };
+            self.events.insert(self.events_before, event);
+            self.events_before += 1;
         }
     }
 
@@ -286,6 +292,7 @@ impl Effects {
         self.events.clear();
         self.broadcasts.clear();
         self.changes = 0;
+        (self.before, self.events_before) = ((0, 0), 0);
         self.snapshot = None;
         self.ends_pause = false;
         self.has_new_settings = false;

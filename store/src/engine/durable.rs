@@ -52,7 +52,9 @@ impl Inner {
         if let Some(transaction) = session.transaction.as_mut().filter(|_| command.name == "exec") {
             let requests = &transaction.requests;
             let writes = |index| resolve(requests.args(index)).is_ok_and(writes);
-            transaction.is_aborted |= (0..requests.len()).any(writes);
+            if (0..requests.len()).any(writes) {
+                transaction.refusal = Some(refusal(&why));
+            }
         }
         Ok(())
     }

@@ -244,10 +244,12 @@ impl Inner {
     pub(super) fn check_saving(&self, command: &Command, session: &mut Session) -> Result<(), CommandError> {
         if let Some(transaction) = session.transaction.as_mut().filter(|_| command.name == "exec") {
             let requests = &transaction.requests;
-            let refuses = |index| {
-                resolve(requests.args(index)).is_ok_and(|command| self.check_saving_of(command).is_err())
+            let refusal = |index| {
+                resolve(requests.args(index)).ok().and_then(|command| self.check_saving_of(command).err())
             };
-            transaction.is_aborted |= (0..requests.len()).any(refuses);
+            if let Some(refusal) = (0..requests.len()).find_map(refusal) {
+                transaction.refusal = Some(refusal);
+            }
         }
         self.check_saving_of(command)
     }

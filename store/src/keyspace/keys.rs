@@ -337,6 +337,15 @@ impl<'v> Keys<'v> {
         std::mem::take(&mut self.ready)
     }
 
+    /// Forgets that an expired key was met, as it gets another value.
+    #[inline]
+    pub(super) fn forget_met(&mut self, key: &[u8]) {
+        let (database, met) = (self.database, self.met.get_mut());
+        if !met.is_empty() {
+            met.retain(|met| met.database != database || *met.key != *key);
+        }
+    }
+
     /// Removes the expired keys that were met. Takes all that were removed for that reason.
     #[inline]
     pub(crate) fn take_expired(&mut self) -> Vec<Expired> {

@@ -51,6 +51,10 @@ impl Keys<'_> {
         let (database, now, clock) = (self.database(), self.now(), self.clock());
         let expiry_now = self.expiry_now();
         self.begin_change(hash, at, key);
+        // What is put may have expired as well: it stays, as in Redis, until it is met again.
+        if !planted!("expired-twice") {
+            self.forget_met(key);
+        }
         let (table, garbage) = self.table_and_garbage(hash, at);
         let changed = table.change(hash, key, |entry| {
             if let Some(value) = entry.take_large() {

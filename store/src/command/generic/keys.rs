@@ -1,5 +1,6 @@
 //! Commands that look at keys, or remove them.
 
+use super::super::collections::parse_cursor;
 use super::super::{Call, CommandError, CommandResult, EventClass};
 use crate::glob;
 use crate::keyspace::{Cursor, Entry};
@@ -83,18 +84,6 @@ impl<'a> ScanOptions<'a> {
         self.pattern.is_none_or(|pattern| pattern == b"*" || glob::matches(pattern, entry.key()))
             && self.type_name.is_none_or(has_type)
     }
-}
-
-/// Reads a cursor as C's `strtoul` does: a sign is allowed, and a negative number wraps.
-pub(in super::super) fn parse_cursor(text: &[u8]) -> Result<u64, CommandError> {
-    let (is_negative, digits) = match text {
-        [b'-', digits @ ..] => (true, digits),
-        [b'+', digits @ ..] | digits => (false, digits),
-    };
-    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
-    let number = std::str::from_utf8(digits).ok().filter(|_| is_number);
-    let number: u64 = number.and_then(|text| text.parse().ok()).ok_or(CommandError::INVALID_CURSOR)?;
-    Ok(if is_negative { number.wrapping_neg() } else { number })
 }
 
 pub(super) fn scan(call: &mut Call<'_, '_>) -> CommandResult {

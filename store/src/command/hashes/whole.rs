@@ -1,6 +1,6 @@
 //! Commands on all fields, or some that are not named.
 
-use crate::command::collections::{Picks, Scan, at_indices, random_index};
+use crate::command::collections::{Picks, Scan, at_indices, parse_cursor, random_index};
 use crate::command::{Call, CommandResult};
 use crate::resp::Protocol;
 use crate::value::ValueRef;
@@ -71,7 +71,7 @@ pub(super) fn hrandfield(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 pub(super) fn hscan(call: &mut Call<'_, '_>) -> CommandResult {
-    let cursor = Scan::parse_cursor(call.args.at(2))?;
+    let cursor = parse_cursor(call.args.at(2))?;
     let hash = call.keys.get(call.args.at(1)).map(ValueRef::as_hash).transpose()?;
     let Some((hash, scan)) = Scan::begin(cursor, hash, call.args, call.reply)? else { return call.done() };
     let mut visited = Vec::new();

@@ -1,7 +1,7 @@
 //! Commands on members that are named, or on all.
 
 use super::read;
-use crate::command::collections::Scan;
+use crate::command::collections::{Scan, parse_cursor};
 use crate::command::{Call, CommandError, CommandResult, EventClass};
 use crate::resp::{Args, Reply};
 use crate::value::{Set, Value, ValueRef};
@@ -83,7 +83,7 @@ pub(super) fn smove(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 pub(super) fn sscan(call: &mut Call<'_, '_>) -> CommandResult {
-    let cursor = Scan::parse_cursor(call.args.at(2))?;
+    let cursor = parse_cursor(call.args.at(2))?;
     let set = call.keys.get(call.args.at(1)).map(ValueRef::as_set).transpose()?;
     let Some((set, scan)) = Scan::begin(cursor, set, call.args, call.reply)? else { return call.done() };
     let mut visited = Vec::new();

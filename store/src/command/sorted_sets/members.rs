@@ -1,7 +1,7 @@
 //! Commands on members that are named, or chosen at random, or on all.
 
 use super::{read, write_members};
-use crate::command::collections::{Picks, Scan, at_indices, random_index};
+use crate::command::collections::{Picks, Scan, at_indices, parse_cursor, random_index};
 use crate::command::{Call, CommandError, CommandResult, EventClass};
 use crate::resp::{Args, Reply, format_double};
 use crate::value::{SortedSet, ValueRef};
@@ -100,7 +100,7 @@ pub(super) fn zrandmember(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 pub(super) fn zscan(call: &mut Call<'_, '_>) -> CommandResult {
-    let cursor = Scan::parse_cursor(call.args.at(2))?;
+    let cursor = parse_cursor(call.args.at(2))?;
     let set = call.keys.get(call.args.at(1)).map(ValueRef::as_sorted_set).transpose()?;
     let Some((set, scan)) = Scan::begin(cursor, set, call.args, call.reply)? else { return call.done() };
     let mut visited = Vec::new();

@@ -53,7 +53,8 @@ impl ScoreEnd {
 }
 
 /// Reads a number as C's `strtod` does, which Redis calls here without checks of its own: spaces
-/// may come before it, nothing is zero, and a number beyond the range is infinite.
+/// may come before it, nothing is zero, a number beyond the range is infinite, and one that is too
+/// near zero is zero.
 fn parse_as_c(text: &[u8]) -> Option<f64> {
     if text.is_empty() {
         return Some(0.0);
@@ -61,7 +62,7 @@ fn parse_as_c(text: &[u8]) -> Option<f64> {
     let text = text.trim_ascii_start();
     parse_double(text).or_else(|| {
         let number: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
-        number.is_infinite().then_some(number)
+        (number.is_infinite() || number == 0.0).then_some(number)
     })
 }
 

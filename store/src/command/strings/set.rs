@@ -35,13 +35,21 @@ struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
+    /// Returns true if a time in this unit may be named: for the first time, or once more.
+    fn takes_expiry(&self, unit: TimeUnit) -> bool {
+        match self.expiry {
+            None => true,
+            Some(Expiry::Set(before, _)) => before == unit,
+            Some(Expiry::Keep | Expiry::Remove) => false,
+        }
+    }
+
     /// Reads the options from an argument on: those of SET, or those of GETEX.
     fn read(args: Args<'a>, from: usize, is_set: bool) -> Result<Self, CommandError> {
         let mut options = Self::default();
         let mut at = from;
         while let Some(word) = args.get(at) {
             let next = args.get(at + 1);
-            let has_no_expiry = options.expiry.is_none();
             match (word.to_ascii_lowercase().as_slice(), TimeUnit::from_option(word), next) {
                 (b"nx", ..) if is_set && options.condition != Condition::Present => {
                     options.condition = Condition::Missing;
@@ -56,7 +64,7 @@ impl<'a> Options<'a> {
                 (b"persist", ..) if !is_set && !matches!(options.expiry, Some(Expiry::Set(..))) => {
                     options.expiry = Some(Expiry::Remove);
                 }
-                (_, Some(unit), Some(time)) if has_no_expiry => {
+                (_, Some(unit), Some(time)) if options.takes_expiry(unit) => {
                     options.expiry = Some(Expiry::Set(unit, time));
                     at += 1;
                 }

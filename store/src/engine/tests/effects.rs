@@ -18,6 +18,26 @@ fn an_expired_key_that_is_overwritten_is_reported() {
     });
 }
 
+/// A value that has expired from the beginning stays until it is met, so that what is replayed
+/// leads to the same.
+#[test]
+fn an_expired_key_that_gets_an_expired_value_is_reported_once() {
+    on_each(settings(), |setting| {
+        let store = Store::new(setting, 4);
+        let mut client = store.engine.client();
+        for option in ["NX", "GET"] {
+            run(&mut client, "SET a 1 PXAT 5");
+            run(&mut client, &format!("SET a 2 {option} PXAT 5"));
+            assert_eq!(run(&mut client, "RPUSH a x"), ":1\\r\\n");
+            let log = std::mem::take(&mut *store.effects.lock().unwrap());
+            let expected = ["0: SET a 1 PXAT 5", "0: DEL a", "0: SET a 2 PXAT 5", "0: DEL a", "0: RPUSH a x"];
+            assert_eq!(log, expected, "{option}");
+            run(&mut client, "DEL a");
+            store.effects.lock().unwrap().clear();
+        }
+    });
+}
+
 #[test]
 fn keys_that_expire_are_gone_and_reported() {
     on_each(settings(), |setting| {
