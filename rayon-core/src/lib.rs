@@ -48,9 +48,9 @@
 //! - Start and exit handlers run on the pool's threads, but not as its workers:
 //!   [`current_thread_index`] is `None` there.
 //! - A pool keeps the number of threads with which it was built. Its runtime must not be resized,
-//!   also not by `xtasking::Builder::follow_advice`, nor have an explicit placement.
-//! - If the runtime has a limit of memory and refuses the task that takes a job, the job waits until
-//!   another one is added.
+//!   nor follow advice, nor have an explicit placement.
+//! - If the runtime has a limit of memory and refuses the task that takes a job, the job waits
+//!   until another one is added.
 //! - The feature `web_spin_lock` has no effect.
 //!
 //! # Modules
