@@ -1,10 +1,14 @@
 //! Threads that read nodes without a task, beside the tasks that change, retire and free them.
 
 use crate::common::{
-    Dropped, PATIENCE, Pair, Setting, eventually, on_all, side_by_side, silence_tasks, watchdog,
+    Dropped, Flag, PATIENCE, Pair, Setting, eventually, on_all, side_by_side, silence_tasks, watchdog,
 };
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::task::Waker;
+use std::thread;
+use xtasking::platform::{Platform, Threads, WouldBlock};
 use xtasking::{
     Handle, JoinError, Part, Primitive, Runtime, Shutdown, Version, Versioned, Word,
     arena::{Arena, Link, Reader, Step},
@@ -364,4 +368,85 @@ fn a_sequenced_node_of_another_runtime_is_refused() {
     assert!(matches!(read, Err(JoinError::Foreign)));
     drop((one, two));
     drop(arena);
+}
+
+struct Number(Word);
+
+impl Version for Number {}
+
+/// A platform in which a waiting thread panics once, when this is requested, and that says when a
+/// thread looks after that whether its workers are lost.
+struct Refusing {
+    below: Threads,
+    asked: Arc<AtomicBool>,
+    panicked: Flag,
+    looks: Flag,
+}
+
+impl Platform for Refusing {
+    xtasking_testing::forward_platform!(below: topology start park wake join pages now);
+
+    fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock> {
+        while !ready(Waker::noop()) {
+            if self.asked.swap(false, SeqCst) {
+                self.panicked.set();
+                panic!("provoked");
+            }
+            thread::yield_now();
+        }
+        Ok(())
+    }
+
+    fn has_lost_workers(&self) -> bool {
+        if self.panicked.is_set() {
+            self.looks.set();
+        }
+        false
+    }
+}
+
+/// The nodes on the way of the task are kept by the reader.
+#[test]
+#[cfg_attr(miri, ignore = "on threads of the system")]
+fn a_reader_stays_until_the_task_that_walks_on_is_over() {
+    let _watched = watchdog();
+    silence_tasks();
+    let (asked, looks) = (Arc::new(AtomicBool::new(false)), Flag::default());
+    let platform = Refusing {
+        below: Threads::new(1),
+        asked: asked.clone(),
+        panicked: Flag::default(),
+        looks: looks.clone(),
+    };
+    let rt = Runtime::builder().workers(1).platform(platform).build().unwrap();
+    let arena = Arena::with_primitive(&rt, Sequencing);
+    let node = arena.alloc_outside(Number(Word::new(7)));
+    let [release, left, is_late, is_busy] = [(); 4].map(|()| Flag::default());
+    let (held, begins) = (release.clone(), is_busy.clone());
+    rt.task(()).spawn(move |(), _| {
+        begins.set();
+        held.wait();
+    });
+    is_busy.wait();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let (has_left, late) = (left.clone(), is_late.clone());
+            let read = move |_: Link<Number>, number: &Number| {
+                if has_left.is_set() {
+                    late.set();
+                }
+                Step::End(number.0.get())
+            };
+            asked.store(true, SeqCst);
+            let reader = rt.reader();
+            assert!(catch_unwind(AssertUnwindSafe(|| reader.walk(node, read))).is_err());
+            drop(reader);
+            left.set();
+        });
+        eventually("the reader waits or has left", || looks.is_set() || left.is_set());
+        release.set();
+    });
+    // Behind the task.
+    rt.task(node.read()).submit(|_, _| ()).join().unwrap();
+    assert!(!is_late.is_set(), "the reader has left, and its task walks on");
 }

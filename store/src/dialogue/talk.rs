@@ -98,7 +98,8 @@ impl Dialogue {
     /// Returns true if requests wait until replies to earlier ones are sent, and enough are:
     /// [`run`](Self::run) goes on with them. The carrier is to ask each time that it has sent some.
     pub fn wants_run(&self, unsent: usize) -> bool {
-        self.rest.is_some() && self.session.is_some() && unsent <= MOST_UNSENT
+        let may_run = matches!(self.phase, Phase::Open | Phase::Ending);
+        may_run && self.rest.is_some() && self.session.is_some() && unsent <= MOST_UNSENT
     }
 
     /// Notes that the client has taken bytes of the output, so that it is not idle.
