@@ -86,7 +86,7 @@ fn entries(table: &[u8], mut at: usize, mut visit: impl FnMut(&[u8])) {
 ///
 /// The tables are in memory that is mapped to itself, and `rsdp` is the address of the root
 /// pointer.
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 pub(crate) unsafe fn read_all(rsdp: usize, visit: &mut dyn FnMut(Fact)) {
     /// # Safety
     ///

@@ -1,6 +1,6 @@
 //! The date, from the clock that runs on a battery.
 
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 use crate::cpu::ports;
 
 /// What the clock says, as numbers.
@@ -54,12 +54,12 @@ fn seconds_since_1970(date: Date) -> u64 {
 }
 
 /// How often the clock is read until it does not change meanwhile. It changes for 2 ms of a second.
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 const ATTEMPTS: usize = 100_000;
 
 /// Returns the seconds since 1970 by the machine's clock, which is taken to have the time of
 /// Greenwich; 0 if the machine has no such clock.
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 pub(crate) fn now() -> u64 {
     let read = || (REGISTERS.map(register), STATUS.map(register));
     let attempt = |_| {
@@ -72,7 +72,7 @@ pub(crate) fn now() -> u64 {
 }
 
 /// Reads a register of the clock.
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 fn register(number: u8) -> u8 {
     /// The port that chooses a register; the next one reads it.
     const PORT: u16 = 0x70;

@@ -10,6 +10,8 @@
 
 use crate::cpu::{self, apic};
 use crate::lock::SpinLock;
+#[cfg(feature = "unwind")]
+use crate::unwind;
 use crate::{MAX_CORES, clock};
 use alloc::boxed::Box;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
@@ -166,6 +168,11 @@ pub(crate) fn describe(index: usize, apic_id: u8, node: u16) {
 /// Makes the calling core find itself by [`own`].
 pub(crate) fn become_core(index: usize) {
     cpu::set_own(&CORES[index].index);
+    // SAFETY: the core has this index, and begins.
+    #[cfg(feature = "unwind")]
+    unsafe {
+        unwind::begin_core(index)
+    };
 }
 
 /// Returns all cores, also those that are about to start.

@@ -40,51 +40,60 @@
 //! | `platform`, `platform/workers` | the platform of runtimes |
 //! | `report` | panics, faults, the end |
 //! | `start` | the order in which all of it begins |
+//! | `unwind` | panics that unwind, by the standard library |
 
 #![cfg_attr(not(test), no_std)]
 // On the host only what needs no machine is compiled, for its tests.
-#![cfg_attr(not(target_os = "none"), allow(dead_code, unused_imports))]
+#![cfg_attr(not(bare), allow(dead_code, unused_imports))]
 
 extern crate alloc;
+// For panics alone.
+#[cfg(feature = "unwind")]
+extern crate std;
+// The unwinder, which the standard library calls.
+#[cfg(feature = "unwind")]
+extern crate unwinding as _;
 
 mod acpi;
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 pub mod bare;
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 pub mod block;
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 mod boot;
 mod calendar;
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 mod clock;
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 mod console;
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 mod cores;
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 mod cpu;
 mod devices;
 mod lock;
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 mod machine;
 mod memory;
 pub mod network;
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 mod platform;
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 mod report;
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 mod start;
+#[cfg(feature = "unwind")]
+mod unwind;
 
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 pub use console::print;
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 pub use devices::{DeviceError, DeviceKind};
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 pub use machine::Machine;
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 pub use platform::Cores;
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 pub use report::{ExitStatus, exit};
 
 /// The largest number of cores. Further ones are not started.

@@ -6,6 +6,7 @@ use crate::cpu::interrupts::Frame;
 use crate::cpu::{self, apic, ports};
 use crate::memory::stacks;
 use core::fmt::Arguments;
+#[cfg(not(feature = "unwind"))]
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 
@@ -135,7 +136,20 @@ pub(crate) fn fault(frame: &Frame) -> ! {
     }
 }
 
+/// Reports that the standard library has called a function that this kernel does not have.
+#[cfg(feature = "unwind")]
+pub(crate) fn absent(function: &str) -> ! {
+    end(ExitStatus::Panic, format_args!("PANIC: the standard library calls `{function}`, which is not here"))
+}
+
+/// Reports a panic that nothing catches, or that memory is exhausted: the console has the reason.
+#[cfg(feature = "unwind")]
+pub(crate) fn aborted() -> ! {
+    end(ExitStatus::Panic, format_args!("PANIC: not caught, as said above"))
+}
+
 /// Reports a panic: no task can be unwound.
+#[cfg(not(feature = "unwind"))]
 #[panic_handler]
 fn panicked(info: &PanicInfo<'_>) -> ! {
     match info.location() {

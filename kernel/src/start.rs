@@ -9,6 +9,8 @@ use crate::boot::{self, LoaderInfo};
 use crate::cpu::{self, apic, interrupts, tables};
 use crate::memory::{PAGE, Span, Spans, paging, stacks, zones};
 use crate::report::{self, ExitStatus};
+#[cfg(feature = "unwind")]
+use crate::unwind;
 use crate::{MAX_CORES, Machine, clock, console, cores};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -112,11 +114,13 @@ impl Firmware {
 }
 
 /// The first core begins here, on a small stack and with the loader's memory.
-pub(crate) extern "C" fn first_main() -> ! {
+pub(crate) extern "C-unwind" fn first_main() -> ! {
     clock::begin();
     console::begin();
     apic::silence_old_controllers();
     cores::become_core(0);
+    #[cfg(feature = "unwind")]
+    unwind::begin();
     // SAFETY: only this core runs.
     unsafe { interrupts::write_gates() };
     // SAFETY: only this core runs, and has no other reference.
@@ -222,7 +226,7 @@ unsafe fn begin_core(index: usize, interrupt_stacks: [*mut u8; tables::INTERRUPT
 }
 
 /// The first core goes on here, on its own stack.
-extern "C" fn run_program() -> ! {
+extern "C-unwind" fn run_program() -> ! {
     // SAFETY: this core has left its first stack, and no reference into the place is left.
     let firmware = unsafe { &*FIRMWARE.0.get() };
     let number = || NonZeroUsize::MIN.saturating_add(cores::own().index());
@@ -274,7 +278,7 @@ fn start_others(firmware: &Firmware) {
 }
 
 /// Each other core begins here, on its own stack.
-pub(crate) extern "C" fn other_main(index: usize) -> ! {
+pub(crate) extern "C-unwind" fn other_main(index: usize) -> ! {
     let interrupt_stacks = core::array::from_fn(|number| INTERRUPT_STACKS[index][number].load(Relaxed));
     // SAFETY: the entry has passed this core's index, whose stacks are new.
     unsafe { begin_core(index, interrupt_stacks) };

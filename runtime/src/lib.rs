@@ -119,6 +119,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | `std` (default) | threads and clocks; without it the program brings a [`platform`] |
+//! | `unwind` | catches panics of tasks without the rest of `std`; part of `std`. It takes a target with a standard library, of which it uses this alone |
 //! | `derive` (default) | the derive macros `Version` and `AsWord` |
 //! | `io` | sockets of the operating system as sources of [`events`] |
 //! | `serde` | serialization of [`metrics`]: counters, histograms, statistics |
@@ -146,6 +147,9 @@
 compile_error!("xtasking packs object references into 64-bit words with 48-bit addresses");
 
 extern crate alloc;
+// For panics alone: nothing else of it is in the prelude.
+#[cfg(all(feature = "unwind", not(feature = "std")))]
+extern crate std;
 
 /// Compiles the code of the package's page.
 #[cfg(doctest)]

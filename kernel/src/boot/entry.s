@@ -68,8 +68,8 @@ long_mode:
 
 first_core:
     mov rsp, offset boot_stack_top
-    call {first_main}
-    ud2
+    push 0                              // no caller: there the search for what catches a panic ends
+    jmp {first_main}
 
 // Cores arrive in any order, so each finds its index by its APIC ID. One without an index halts.
 other_core:
@@ -80,8 +80,8 @@ other_core:
     cmp edi, {no_core}
     je 3f
     mov rsp, [{core_stacks} + rdi * 8]
-    call {other_main}
-    ud2
+    push 0
+    jmp {other_main}
 3:  cli
     hlt
     jmp 3b

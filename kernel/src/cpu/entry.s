@@ -29,7 +29,15 @@ interrupted:
     push r15
     cld
     mov rdi, rsp                        // aligned: the stack began so, and 22 words are on it
+    .if {saves_vectors}
+    sub rsp, 512
+    fxsave64 [rsp]
+    .endif
     call {on_interrupt}
+    .if {saves_vectors}
+    fxrstor64 [rsp]
+    add rsp, 512
+    .endif
     pop r15
     pop r14
     pop r13

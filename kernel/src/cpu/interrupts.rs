@@ -6,7 +6,12 @@ use crate::report;
 use core::arch::{asm, global_asm};
 use core::cell::UnsafeCell;
 
-global_asm!(include_str!("entry.s"), on_interrupt = sym on_interrupt);
+global_asm!(
+    include_str!("entry.s"),
+    on_interrupt = sym on_interrupt,
+    // With the target's own flags no code uses them.
+    saves_vectors = const cfg!(feature = "unwind") as u8,
+);
 
 /// Interrupts that have an entry.
 const ENTRIES: usize = 36;

@@ -19,6 +19,9 @@ use core::arch::x86_64::_rdtsc;
 
 /// The register with the base of the segment GS, by which a core finds what is its own.
 const GS_BASE: u32 = 0xc000_0101;
+/// The register with the base of the segment FS, by which it finds its thread-local values.
+#[cfg(feature = "unwind")]
+const FS_BASE: u32 = 0xc000_0100;
 
 /// Reads the counter of cycles.
 #[inline(always)]
@@ -100,6 +103,14 @@ pub(crate) fn set_own(index: &'static core::sync::atomic::AtomicU32) {
     unsafe { asm!("wrmsr", in("ecx") GS_BASE, in("eax") low, in("edx") high, options(nostack)) };
 }
 
+/// Sets where the thread-local values of this core are.
+#[cfg(feature = "unwind")]
+pub(crate) fn set_thread_pointer(address: usize) {
+    let (low, high) = (address as u32, (address >> 32) as u32);
+    // SAFETY: the register exists in 64-bit mode, and only thread-local values use the segment.
+    unsafe { asm!("wrmsr", in("ecx") FS_BASE, in("eax") low, in("edx") high, options(nostack)) };
+}
+
 /// Returns the index of this core.
 #[inline(always)]
 pub(crate) fn own_index() -> usize {
@@ -114,9 +125,10 @@ pub(crate) fn own_index() -> usize {
 /// # Safety
 ///
 /// `top` is the upper end of a stack that nothing else uses, aligned to 16 bytes.
-pub(crate) unsafe fn run_on(top: *mut u8, next: extern "C" fn() -> !) -> ! {
-    // SAFETY: the caller's promise; the old stack is not used again.
+pub(crate) unsafe fn run_on(top: *mut u8, next: extern "C-unwind" fn() -> !) -> ! {
+    // SAFETY: the caller's promise; the old stack is not used again. The return address is 0: there
+    // the search for what catches a panic ends.
     unsafe {
-        asm!("mov rsp, {}", "xor ebp, ebp", "call {}", "ud2", in(reg) top, in(reg) next, options(noreturn))
+        asm!("mov rsp, {}", "xor ebp, ebp", "push 0", "jmp {}", in(reg) top, in(reg) next, options(noreturn))
     }
 }

@@ -15,29 +15,29 @@
 //! | `registers` | where the registers of a device are |
 //! | `transport` | a virtio device on that bus |
 
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 mod counters;
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 mod memory;
 mod msix;
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 mod pci;
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 mod queues;
-#[cfg(any(test, target_os = "none"))]
+#[cfg(any(test, bare))]
 mod registers;
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 mod transport;
 
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 pub(crate) use counters::Counters;
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 pub(crate) use memory::{Buffers, DeviceMemory};
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 pub(crate) use pci::take;
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 pub use pci::{DeviceError, DeviceKind};
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 pub(crate) use queues::{DeviceQueues, NOWHERE};
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 pub(crate) use transport::{Doorbells, Transport};

@@ -10,20 +10,20 @@
 //! | `zone` | a buddy allocator of the frames of one run |
 //! | `zones` | all zones, by node and by address |
 
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 mod heap;
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 mod node_pages;
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 pub(crate) mod paging;
 mod spans;
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 pub(crate) mod stacks;
 mod zone;
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 pub(crate) mod zones;
 
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 pub(crate) use node_pages::NodePages;
 pub(crate) use spans::{Span, Spans};
 

@@ -36,27 +36,27 @@
 //! | `stack` | the object that is the stack |
 //! | `start` | the network as a program starts it |
 
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 mod card;
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 mod connection;
-#[cfg(any(test, target_os = "none"))]
+#[cfg(any(test, bare))]
 mod entries;
 mod faults;
 mod pipe;
 mod sockets;
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 mod stack;
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 mod start;
 
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 pub use card::{FreeEntry, NetworkCard, ReceivedPacket};
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 pub use connection::{Connection, Session, SessionObject};
 pub use faults::Faults;
 pub use pipe::{INPUT_LIMIT, OUTPUT_LIMIT};
-#[cfg(target_os = "none")]
+#[cfg(bare)]
 pub use start::{Network, Service};
 
 use core::fmt;

@@ -269,13 +269,13 @@ unsafe fn run_first<RA, RB, B: FnOnce(Fork<'_>) -> RB>(
 ) -> RA {
     // SAFETY: `join_on`'s contract: the slot after `at` is the top of the stack.
     let first = || first(unsafe { Fork::at(at.next()) });
-    #[cfg(feature = "std")]
+    #[cfg(feature = "unwind")]
     {
         // SAFETY: the half was in the slot at `at`. (A guard that is dropped instead would cost a
         // register in every join.)
         crate::task::catch(first).unwrap_or_else(|payload| unsafe { give_up(at, second, payload) })
     }
-    #[cfg(not(feature = "std"))]
+    #[cfg(not(feature = "unwind"))]
     {
         let unwinding = Unwinding(at, second);
         let first = first();
@@ -289,7 +289,7 @@ unsafe fn run_first<RA, RB, B: FnOnce(Fork<'_>) -> RB>(
 /// # Safety
 ///
 /// As for [`abandon`].
-#[cfg(feature = "std")]
+#[cfg(feature = "unwind")]
 #[cold]
 #[inline(never)]
 unsafe fn give_up<R, B: FnOnce(Fork<'_>) -> R>(
@@ -305,10 +305,10 @@ unsafe fn give_up<R, B: FnOnce(Fork<'_>) -> R>(
 /// A second half while the first one runs, where no panic is caught here: the program around this
 /// library may still catch one. The half was in the slot at this place, where the caller is when
 /// this is dropped.
-#[cfg(not(feature = "std"))]
+#[cfg(not(feature = "unwind"))]
 struct Unwinding<R, B: FnOnce(Fork<'_>) -> R>(Top, Half<B, R>);
 
-#[cfg(not(feature = "std"))]
+#[cfg(not(feature = "unwind"))]
 impl<R, B: FnOnce(Fork<'_>) -> R> Drop for Unwinding<R, B> {
     fn drop(&mut self) {
         // SAFETY: dropped only while unwinding; the half was in the slot at `.0`, where the

@@ -283,7 +283,7 @@ impl Loan {
 
 impl Drop for Loan {
     /// Waits until the calling thread drives the worker again, moves the run queue back, and goes
-    /// on with the task. Also while a panic of its function unwinds, which is caught with `std`
+    /// on with the task. Also while a panic of its function unwinds, which is caught with `unwind`
     /// only.
     fn drop(&mut self) {
         let &mut Self { mut place, ref mut task, ref shared, queue, worker } = self;

@@ -105,15 +105,15 @@ pub(crate) fn discard(payload: Payload) {
     }
 }
 
-/// Runs user code, and returns its panic as a value. Without `std` a panic does not unwind.
+/// Runs user code, and returns its panic as a value. Without `unwind` a panic is not caught.
 #[inline(always)]
 pub(crate) fn catch<R>(run: impl FnOnce() -> R) -> Result<R, Payload> {
-    #[cfg(feature = "std")]
+    #[cfg(feature = "unwind")]
     {
         // Unwind safe: the caller drops or poisons whatever the code left half-done.
         std::panic::catch_unwind(core::panic::AssertUnwindSafe(run))
     }
-    #[cfg(not(feature = "std"))]
+    #[cfg(not(feature = "unwind"))]
     {
         Ok(run())
     }
@@ -122,9 +122,9 @@ pub(crate) fn catch<R>(run: impl FnOnce() -> R) -> Result<R, Payload> {
 /// Continues a panic that was caught.
 #[cold]
 pub(crate) fn throw(payload: Payload) -> ! {
-    #[cfg(feature = "std")]
+    #[cfg(feature = "unwind")]
     std::panic::resume_unwind(payload);
-    // Without `std` no panic is caught, so there is none to continue.
-    #[cfg(not(feature = "std"))]
-    unreachable!("a panic was caught without `std`: {payload:?}")
+    // Without `unwind` no panic is caught, so there is none to continue.
+    #[cfg(not(feature = "unwind"))]
+    unreachable!("a panic was caught without `unwind`: {payload:?}")
 }

@@ -57,7 +57,7 @@ mod sets;
 mod several;
 mod shutdown;
 // Its errors are those of the operating system, and `kernel/` has none.
-#[cfg(not(target_os = "none"))]
+#[cfg(not(bare))]
 mod simulated_network;
 mod stealing;
 mod task_scopes;

@@ -7,10 +7,10 @@ mod common;
 mod limits;
 mod managed;
 // On other systems threads cannot be bound.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(bare)))]
 mod placement;
 mod pools;
-#[cfg(unix)]
+#[cfg(all(unix, not(bare)))]
 mod processes;
 mod ranks;
 mod resize;

@@ -329,7 +329,7 @@ impl Platform for Simulation {
 
     fn leave(&self) {
         self.is_left.store(true, Relaxed);
-        #[cfg(feature = "std")]
+        #[cfg(feature = "unwind")]
         if std::thread::panicking() {
             // A failing test drops the runtime: one panic is enough.
             return;

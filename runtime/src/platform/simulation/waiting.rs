@@ -59,7 +59,7 @@ impl Simulation {
                 return Ok(outcome);
             }
             idle = if self.step() { 0 } else { idle + 1 };
-            #[cfg(feature = "std")]
+            #[cfg(feature = "unwind")]
             if idle == IDLE_ROUNDS && std::thread::panicking() {
                 // A failing test drops the runtime: one panic is enough.
                 return Err(WouldBlock);
