@@ -5,9 +5,9 @@
 //! of the store compile as they are.
 //!
 //! A thread is a core: a new one takes a free core, and fails if there is none. What waits here
-//! looks again and again, and halts in between. Nothing unwinds, so no lock is ever poisoned, and
-//! what would catch a panic never returns an error. There are no files, and what would open one
-//! fails.
+//! looks again and again, and halts in between. No lock is ever poisoned. Without the feature
+//! `unwind` a panic ends the machine, and what would catch it never returns an error. There are no
+//! files, and what would open one fails.
 //!
 //! | file | what is in it |
 //! |---|---|
@@ -25,6 +25,9 @@
 #![no_std]
 
 extern crate alloc as alloc_crate;
+// The standard library, for panics alone.
+#[cfg(feature = "unwind")]
+extern crate std as unwinding;
 
 mod float;
 pub mod fs;

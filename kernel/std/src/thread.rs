@@ -1,6 +1,7 @@
 //! Threads, which are cores.
 
 use crate::io;
+use crate::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use crate::pause::Pause;
 use crate::sync::{Arc, Mutex};
 use crate::time::Duration;
@@ -10,7 +11,7 @@ use alloc_crate::vec::Vec;
 use core::any::Any;
 use core::cell::Cell;
 use core::marker::PhantomData;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
 use xkernel::{MAX_CORES, bare};
 
 /// A value of each core.
@@ -119,7 +120,12 @@ pub fn yield_now() {
     }
 }
 
+/// Returns true while a panic of this core unwinds.
+#[cfg(feature = "unwind")]
+pub use unwinding::thread::panicking;
+
 /// Returns false: a panic ends the machine.
+#[cfg(not(feature = "unwind"))]
 pub fn panicking() -> bool {
     false
 }
@@ -150,22 +156,22 @@ pub fn sleep(time: Duration) {
     }
 }
 
-/// The panic of a thread. It ends the machine here.
+/// The panic of a thread.
 type Panic = Box<dyn Any + Send>;
 
 /// A thread that can be waited for.
 pub struct JoinHandle<T> {
     thread: Thread,
-    result: Arc<Mutex<Option<T>>>,
+    result: Arc<Mutex<Option<Result<T, Panic>>>>,
     is_done: Arc<AtomicBool>,
 }
 
 impl<T> JoinHandle<T> {
-    /// Waits for its result.
+    /// Waits for its result, which is the panic's value if it has panicked.
     pub fn join(self) -> Result<T, Panic> {
         Pause::until(|| self.is_finished());
         let result = self.result.lock().ok().and_then(|mut result| result.take());
-        Ok(result.expect("a thread that is done has left its result"))
+        result.expect("a thread that is done has left its result")
     }
 
     /// Returns true if it has left its result.
@@ -189,7 +195,8 @@ unsafe fn start<'a, T: Send + 'a>(run: impl FnOnce() -> T + Send + 'a) -> io::Re
     let (result, is_done) = (Arc::new(Mutex::new(None)), Arc::new(AtomicBool::new(false)));
     let (place, done) = (result.clone(), is_done.clone());
     let job: Box<dyn FnOnce() + Send + 'a> = Box::new(move || {
-        let result = run();
+        // Unwind safe: nothing else has what the function captures.
+        let result = catch_unwind(AssertUnwindSafe(run));
         if let Ok(mut place) = place.lock() {
             *place = Some(result);
         }
@@ -252,49 +259,78 @@ impl Builder {
 /// Threads that may borrow.
 pub struct Scope<'scope, 'env: 'scope> {
     threads: Mutex<Vec<Arc<AtomicBool>>>,
+    /// Panics of threads that no `join` has returned.
+    panics: Arc<AtomicUsize>,
     _borrows: PhantomData<(&'scope mut &'scope (), &'env mut &'env ())>,
 }
 
 /// A thread of a scope.
-pub struct ScopedJoinHandle<'scope, T>(JoinHandle<T>, PhantomData<&'scope ()>);
+pub struct ScopedJoinHandle<'scope, T> {
+    thread: JoinHandle<T>,
+    panics: Arc<AtomicUsize>,
+    _scope: PhantomData<&'scope ()>,
+}
 
 impl<T> ScopedJoinHandle<'_, T> {
-    /// Waits for its result.
+    /// Waits for its result, which is the panic's value if it has panicked.
     pub fn join(self) -> Result<T, Panic> {
-        self.0.join()
+        let result = self.thread.join();
+        if result.is_err() {
+            self.panics.fetch_sub(1, Relaxed);
+        }
+        result
     }
 
     /// Returns true if it has left its result.
     pub fn is_finished(&self) -> bool {
-        self.0.is_finished()
+        self.thread.is_finished()
     }
 }
 
 impl<'scope> Scope<'scope, '_> {
     /// Starts a thread on a free core.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there is none.
     pub fn spawn<T: Send + 'scope>(
         &'scope self,
         run: impl FnOnce() -> T + Send + 'scope,
     ) -> ScopedJoinHandle<'scope, T> {
+        let panics = self.panics.clone();
+        let run = move || {
+            catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+                // Relaxed: the scope waits for the thread, and then reads it.
+                panics.fetch_add(1, Relaxed);
+                resume_unwind(panic)
+            })
+        };
         // SAFETY: `scope` waits until it is done, before what it borrows ends.
-        let handle = unsafe { start(run) }.expect(NO_CORE);
+        let thread = unsafe { start(run) }.expect(NO_CORE);
         if let Ok(mut threads) = self.threads.lock() {
-            threads.push(handle.is_done.clone());
+            threads.push(thread.is_done.clone());
         }
-        ScopedJoinHandle(handle, PhantomData)
+        ScopedJoinHandle { thread, panics: self.panics.clone(), _scope: PhantomData }
     }
 }
 
 /// Runs a function with a scope, and waits for all of its threads.
+///
+/// # Panics
+///
+/// Panics if the function does, or if a thread does whose `join` was not called.
 pub fn scope<'env, R>(run: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R) -> R {
-    let scope = Scope { threads: Mutex::new(Vec::new()), _borrows: PhantomData };
+    let scope = Scope { threads: Mutex::new(Vec::new()), panics: Arc::default(), _borrows: PhantomData };
+    // Caught, as the threads may borrow what ends when the panic goes on.
     // SAFETY: the scope outlives its threads, as they are waited for below.
-    let result = run(unsafe { &*(&raw const scope).cast() });
+    let result = catch_unwind(AssertUnwindSafe(|| run(unsafe { &*(&raw const scope).cast() })));
     // A thread adds those that it starts before it is done itself. So once all are done that were
     // taken, an empty list is the end.
     while let Some(is_done) = scope.threads.lock().ok().and_then(|mut threads| threads.pop()) {
         // Acquire pairs with the Release of the core that ran it.
         Pause::until(|| is_done.load(Acquire));
     }
+    let result = result.unwrap_or_else(|panic| resume_unwind(panic));
+    assert!(scope.panics.load(Relaxed) == 0, "a scoped thread panicked");
     result
 }

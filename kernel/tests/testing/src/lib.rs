@@ -1,7 +1,7 @@
 //! What the tests of XTasking's crates share, as far as it needs no operating system.
 //!
-//! Most of it has its sources in `testing/`. The rest stands in for what is different here: a panic
-//! ends the machine, and the host ends what hangs.
+//! Most of it has its sources in `testing/`. The rest stands in for what is different here: the
+//! host ends what hangs, and without the feature `unwind` a panic ends the machine.
 
 #![forbid(unsafe_code)]
 
@@ -11,6 +11,9 @@ mod control;
 mod divide;
 #[path = "../../../../testing/src/history/mod.rs"]
 pub mod history;
+#[cfg(feature = "unwind")]
+#[path = "../../../../testing/src/panics.rs"]
+mod panics;
 #[path = "../../../../testing/src/platforms.rs"]
 mod platforms;
 #[path = "../../../../testing/src/random.rs"]
@@ -24,6 +27,7 @@ mod threads;
 
 pub use control::Control;
 pub use divide::divide;
+pub use panics::{line_of_panic, silence_tasks};
 pub use random::Random;
 pub use setting::{Blame, QUEUE_POLICIES, Setting, on_each, on_each_unwatched, part_of_policy};
 pub use signals::{Dropped, Flag, Gate};
@@ -60,11 +64,14 @@ pub fn eventually(_: &str, mut is_true: impl FnMut() -> bool) {
     }
 }
 
-/// Does nothing: a panic ends the machine, and says why.
-pub fn silence_tasks() {}
+#[cfg(not(feature = "unwind"))]
+mod panics {
+    /// Does nothing: a panic ends the machine, and says why.
+    pub fn silence_tasks() {}
 
-/// Calls a function that panics, which ends the machine.
-pub fn line_of_panic(panics: impl FnOnce()) -> Option<u32> {
-    panics();
-    None
+    /// Calls a function that panics, which ends the machine.
+    pub fn line_of_panic(panics: impl FnOnce()) -> Option<u32> {
+        panics();
+        None
+    }
 }
