@@ -20,7 +20,8 @@ pub fn link(kernel: &str) {
         return;
     }
     let unwinds = env::var("CARGO_FEATURE_UNWIND").is_ok();
-    let (panics, header) = if unwinds { ("unwind", "--eh-frame-hdr") } else { ("abort", "--no-eh-frame-hdr") };
+    let (panics, header) =
+        if unwinds { ("unwind", "--eh-frame-hdr") } else { ("abort", "--no-eh-frame-hdr") };
     let paths = [format!("-L{kernel}/layout/{panics}"), format!("-T{kernel}/linker.ld")];
     let rest = ["--build-id=none", "-zmax-page-size=4096", "-znognustack", header];
     for argument in paths.iter().map(String::as_str).chain(rest) {

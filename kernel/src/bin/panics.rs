@@ -42,7 +42,10 @@ fn run(machine: &'static Machine) {
         fail(&alloc::format!("{} bytes of memory are lost", before - after));
     }
     let (cores, lost) = (rt.workers(), before.saturating_sub(after));
-    println!("{} panics on {cores} cores, each of its task alone; {lost} bytes fewer are free", 2 * rounds * cores);
+    println!(
+        "{} panics on {cores} cores, each of its task alone; {lost} bytes fewer are free",
+        2 * rounds * cores
+    );
 }
 
 fn fail(why: &str) -> ! {

@@ -20,7 +20,9 @@ fn tell(info: &PanicHookInfo<'_>) {
     let (index, node) = (core.index(), core.node());
     match (info.location(), core.try_worker()) {
         (Some(place), Some(worker)) => {
-            print_failure(format_args!("panic: {text}\n  at {place}\n  core {index} of node {node}\n  {worker}\n"));
+            print_failure(format_args!(
+                "panic: {text}\n  at {place}\n  core {index} of node {node}\n  {worker}\n"
+            ));
         }
         (Some(place), None) => {
             print_failure(format_args!("panic: {text}\n  at {place}\n  core {index} of node {node}\n"));

@@ -73,12 +73,7 @@ extern "C" fn getenv(_name: *const c_char) -> *const c_char {
 ///
 /// The operation reads the word if it is one that waits.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn syscall(
-    number: c_long,
-    word: *const AtomicU32,
-    operation: c_int,
-    value: u32,
-) -> c_long {
+unsafe extern "C" fn syscall(number: c_long, word: *const AtomicU32, operation: c_int, value: u32) -> c_long {
     if number != FUTEX {
         // SAFETY: only this core accesses the place.
         unsafe { __errno_location().write(NOT_IMPLEMENTED) };
