@@ -119,7 +119,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | `std` (default) | threads and clocks; without it the program brings a [`platform`] |
-//! | `unwind` | catches panics of tasks without the rest of `std`; part of `std`. It takes a target with a standard library, of which it uses this alone |
+//! | `unwind` (in `std`) | catches panics, which needs a target with a standard library |
 //! | `derive` (default) | the derive macros `Version` and `AsWord` |
 //! | `io` | sockets of the operating system as sources of [`events`] |
 //! | `serde` | serialization of [`metrics`]: counters, histograms, statistics |

@@ -22,8 +22,8 @@ xkernel::program!(run);
 const ROUNDS: usize = 1000;
 /// Rounds before memory is looked at: by then each core has what it keeps for later tasks.
 const FIRST_ROUNDS: usize = 100;
-/// Bytes by which free memory may shrink all the same: what the heap takes at once for small blocks.
-/// The default number of rounds loses more on one core if each panic loses what it is thrown with.
+/// Bytes by which free memory may shrink all the same: what the heap takes at once for small
+/// blocks. The default number of rounds loses more on one core if each panic loses its box.
 const SLACK: u64 = 64 << 10;
 
 fn run(machine: &'static Machine) {

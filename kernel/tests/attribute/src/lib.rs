@@ -37,7 +37,8 @@ fn expected_panic(function: TokenStream) -> String {
         _ => None,
     });
     let is_name = |token: Option<TokenTree>| token.is_some_and(|token| token.to_string() == "should_panic");
-    let Some(mut rest) = attributes.into_iter().find_map(|mut tokens| is_name(tokens.next()).then_some(tokens))
+    let Some(mut rest) =
+        attributes.into_iter().find_map(|mut tokens| is_name(tokens.next()).then_some(tokens))
     else {
         return "::core::option::Option::None".into();
     };
