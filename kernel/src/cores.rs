@@ -165,10 +165,10 @@ pub(crate) fn describe(index: usize, apic_id: u8, node: u16) {
     COUNT.fetch_max(index + 1, Release);
 }
 
-/// Makes the calling core find itself by [`own`].
+/// Makes the calling core find itself by [`own`]. It does so once, at its beginning.
 pub(crate) fn become_core(index: usize) {
     cpu::set_own(&CORES[index].index);
-    // SAFETY: the core has this index, and begins.
+    // SAFETY: the core has this index, and no thread-local values before.
     #[cfg(feature = "unwind")]
     unsafe {
         unwind::begin_core(index)
