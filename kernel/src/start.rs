@@ -220,6 +220,7 @@ unsafe fn begin_core(index: usize, interrupt_stacks: [*mut u8; tables::INTERRUPT
     // SAFETY: the caller's promise.
     unsafe { tables::load(index, interrupt_stacks) };
     interrupts::load();
+    cores::become_core(index);
     apic::enable();
     cpu::enable_interrupts();
 }
@@ -279,7 +280,6 @@ fn start_others(firmware: &Firmware) {
 /// Each other core begins here, on its own stack.
 pub(crate) extern "C-unwind" fn other_main(index: usize) -> ! {
     let interrupt_stacks = core::array::from_fn(|number| INTERRUPT_STACKS[index][number].load(Relaxed));
-    cores::become_core(index);
     // SAFETY: the entry has passed this core's index, whose stacks are new.
     unsafe { begin_core(index, interrupt_stacks) };
     cores::serve()
