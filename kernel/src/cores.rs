@@ -165,8 +165,9 @@ pub(crate) fn describe(index: usize, apic_id: u8, node: u16) {
     COUNT.fetch_max(index + 1, Release);
 }
 
-/// Makes the calling core find itself by [`own`], with thread-local values as they are at the beginning.
-/// The first core does so twice before it runs the program: for its reports, and as all do.
+/// Makes the calling core find itself by [`own`], with thread-local values as they are at the
+/// beginning. The first core does so twice before it runs the program: for its reports, and as all
+/// do.
 pub(crate) fn become_core(index: usize) {
     cpu::set_own(&CORES[index].index);
     // SAFETY: the core has this index, and no reference to such a value: only a panic makes one.

@@ -67,9 +67,9 @@ extern "C" fn getenv(_name: *const c_char) -> *const c_char {
 /// Waits for a moment if a word has a value, and has nothing to do to wake what waits.
 ///
 /// The locks of the standard library allow a wait to end for no reason, and look at their word
-/// again. So what waits looks again and again, and cannot miss a wake-up. The locks that it has here
-/// are those of the hook, which another core holds while the hook runs or is replaced. The result 0
-/// of waking says that none has waited; a lock then lets others try.
+/// again. So what waits looks again and again, and cannot miss a wake-up. The locks that it has
+/// here are those of the hook, which another core holds while the hook runs or is replaced. The
+/// result 0 of waking says that none has waited; a lock then lets others try.
 ///
 /// The caller passes a variable number of arguments, which the ABI treats as these.
 ///
