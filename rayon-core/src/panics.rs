@@ -11,10 +11,13 @@ pub(crate) fn catch<R>(body: impl FnOnce() -> R) -> Result<R, Payload> {
     catch_unwind(AssertUnwindSafe(body))
 }
 
-/// Drops the payload of a panic that is not the first. Its destructor may panic as well.
+/// Drops the payload of a panic that is not the first. Its destructor may panic as well, and so may
+/// that of the payload of that panic; a third one is left.
 pub(crate) fn discard(payload: Payload) {
-    if let Err(another) = catch(|| drop(payload)) {
-        std::mem::forget(another);
+    if let Err(second) = catch(|| drop(payload))
+        && let Err(third) = catch(|| drop(second))
+    {
+        std::mem::forget(third);
     }
 }
 
