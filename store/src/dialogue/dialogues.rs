@@ -71,8 +71,8 @@ impl Dialogues {
             // With the lock, as what comes for the session needs its place.
             let mut places = lock(&self.shared.places);
             let session = engine.session(address);
-            places
-                .insert(session.id(), Place::Opened(is_ending.then_some(Kind::Finish).into_iter().collect()));
+            let kinds = is_ending.then_some(Kind::Finish).into_iter().collect();
+            places.insert(session.id(), Place::Opened(kinds));
             drop(places);
             session.client.set_local_address(own_address);
             Dialogue::new(engine.clone(), session)

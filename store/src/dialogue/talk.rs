@@ -4,7 +4,7 @@ use super::news::{Host, Kind, News};
 use super::parts::{LastReplies, Parts};
 use super::rest::Rest;
 use super::way_back::WayBack;
-use crate::engine::{Engine, Finished};
+use crate::engine::{Engine, Finished, MOST_REPLIES};
 use crate::resp::{Limits, Parser, ProtocolError, Reply, Requests};
 use crate::server::{ClientMemory, Setting, Unblock};
 use crate::session::Session;
@@ -13,10 +13,6 @@ use xtasking::Context;
 
 /// Messages that a client may leave unread before its dialogue breaks, in bytes.
 const MOST_UNREAD: usize = 32 << 20;
-
-/// Replies that a client may leave unread before nothing more is read from it or run for it, in
-/// bytes. The last reply may be longer.
-const MOST_UNSENT: usize = 1 << 20;
 
 /// The bytes by which noted buffers grow or shrink at once, so that smaller ones cost nothing.
 const NOTED_STEP: usize = 64 << 10;
@@ -99,7 +95,7 @@ impl Dialogue {
     /// [`run`](Self::run) goes on with them. The carrier is to ask each time that it has sent some.
     pub fn wants_run(&self, unsent: usize) -> bool {
         let may_run = matches!(self.phase, Phase::Open | Phase::Ending);
-        may_run && self.rest.is_some() && self.session.is_some() && unsent <= MOST_UNSENT
+        may_run && self.rest.is_some() && self.session.is_some() && unsent <= MOST_REPLIES
     }
 
     /// Notes that the client has taken bytes of the output, so that it is not idle.
@@ -110,7 +106,7 @@ impl Dialogue {
     /// Returns true if what comes is to be read now. While requests are under way, or the client
     /// has left many replies unread, it should stay where it is.
     pub fn wants_input(&self, unsent: usize) -> bool {
-        self.phase == Phase::Open && !self.is_busy() && unsent <= MOST_UNSENT
+        self.phase == Phase::Open && !self.is_busy() && unsent <= MOST_REPLIES
     }
 
     /// Returns true if the carrier is to close now.

@@ -21,8 +21,9 @@ use xtasking::{Context, Priority};
 /// time, see [`Turn::is_spent`].
 const MOST_REQUESTS: usize = 256;
 
-/// The bytes of replies after which a batch of a dialogue ends early.
-const MOST_REPLIES: usize = 1 << 20;
+/// The bytes of replies after which a batch of a dialogue ends early, and that a client may leave
+/// unread before the next one begins.
+pub(crate) const MOST_REPLIES: usize = 1 << 20;
 
 /// The bytes for which there is room at first, for each request, and for all of them.
 const BYTES_OF_REPLY: usize = 16;

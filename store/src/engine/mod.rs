@@ -83,6 +83,7 @@ mod timing;
 mod turn;
 mod upkeep;
 
+pub(crate) use batch::MOST_REPLIES;
 pub use batch::{Completion, Finished};
 pub use builder::Builder;
 pub use client::Client;

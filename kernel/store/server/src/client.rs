@@ -36,7 +36,7 @@ impl Service for Client {
         if !std::mem::replace(&mut self.has_begun, true) {
             self.begin(connection, &this, cx);
         }
-        self.output.send(connection, cx);
+        self.send(connection, cx);
         self.advance(connection, &this, cx);
     }
 }
@@ -75,15 +75,8 @@ impl Client {
             }
             dialogue.run(this, self.output.buffer(), unsent, cx);
         }
-        // Requests whose turn comes when replies are sent.
-        loop {
-            self.output.send(connection, cx);
-            let unsent = self.output.unsent();
-            if !dialogue.wants_run(unsent) {
-                break;
-            }
-            dialogue.run(this, self.output.buffer(), unsent, cx);
-        }
+        self.run_rest(connection, this, cx);
+        let Some(dialogue) = &mut self.dialogue else { return };
         if connection.has_ended() && dialogue.phase() != Phase::Closed {
             match connection.input().is_empty() {
                 true => dialogue.end(cx),
@@ -92,6 +85,18 @@ impl Client {
             }
         }
         self.settle(connection, cx);
+    }
+
+    /// Runs requests that wait until replies to earlier ones are sent.
+    fn run_rest(&mut self, connection: &mut Connection, this: &Place, cx: &mut Context) {
+        loop {
+            self.send(connection, cx);
+            let (Some(dialogue), unsent) = (&mut self.dialogue, self.output.unsent()) else { return };
+            if !dialogue.wants_run(unsent) {
+                return;
+            }
+            dialogue.run(this, self.output.buffer(), unsent, cx);
+        }
     }
 
     /// Takes replies and other news. After the last replies it reads more.
@@ -104,14 +109,21 @@ impl Client {
         }
     }
 
-    /// Sends the output. Closes, if that is due.
-    fn settle(&mut self, connection: &mut Connection, cx: &mut Context) {
+    /// Sends as much of the output as there is room for.
+    fn send(&mut self, connection: &mut Connection, cx: &mut Context) {
         let unsent = self.output.unsent();
         self.output.send(connection, cx);
-        let Some(dialogue) = &mut self.dialogue else { return };
-        if self.output.unsent() < unsent {
+        if self.output.unsent() < unsent
+            && let Some(dialogue) = &mut self.dialogue
+        {
             dialogue.note_sent();
         }
+    }
+
+    /// Sends the output. Closes, if that is due.
+    fn settle(&mut self, connection: &mut Connection, cx: &mut Context) {
+        self.send(connection, cx);
+        let Some(dialogue) = &mut self.dialogue else { return };
         dialogue.note_buffers(self.output.buffer().capacity());
         let is_gone = connection.is_closed() && dialogue.phase() != Phase::Closed;
         if is_gone || dialogue.wants_close(self.output.unsent()) {
