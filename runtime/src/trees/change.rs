@@ -350,8 +350,12 @@ impl<'h> Holder<'h> {
         let (record, above) = (self.table.gate(gate), parent.gate.load(Relaxed));
         // Relaxed: a hint.
         self.table.gate(above).gates.fetch_add(1, Relaxed);
+        // Release, here and below, pairs with the Acquire of `pass_gates` and `resolve`: a claim
+        // that has counted on the old way sees that it was left, even if the gate comes back.
+        record.moves.fetch_add(1, Release);
         // Release pairs with the Acquire of a claim that climbs: it finds the entry at the gate.
         record.above.store(above, Release);
+        record.moves.fetch_add(1, Release);
     }
 
     /// Enters a cluster with a node and all below it. Other claims with entries there that clash
@@ -379,7 +383,8 @@ impl<'h> Holder<'h> {
         }
         let record = self.table.gate(gate);
         let mut queue = record.queue.lock();
-        // Relaxed: no claim has counted here that this one does not exclude anyway.
+        // Relaxed: a claim that has counted here is one that this one excludes anyway, or one that
+        // waits and has come by another way. That registers anew, as the gate has moved since.
         record.flag.store(true, Relaxed);
         queue.hold(GateEntry { claim: self.claim, modes: Modes::only(Mode::Write) });
         self.rights.explicit.push((gate, Mode::Write));

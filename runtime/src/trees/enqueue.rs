@@ -172,6 +172,7 @@ impl TreeTable {
         rights.counted.clear();
         rights.explicit.clear();
         rights.exact.clear();
+        let mut moves = 0_u32;
         for at in 0..rights.targets.len() {
             let target = rights.targets[at];
             let Some(path) = self.path(target.node) else { continue };
@@ -189,19 +190,30 @@ impl TreeTable {
             }
             // Acquire pairs with the Release of the change that published the gate's place.
             let way = successors(self.gates.get(path.above), |gate| self.gates.get(gate.above.load(Acquire)));
+            // Acquire pairs with the Release of `move_gate`.
+            let way = way.inspect(|gate| moves = moves.wrapping_add(gate.moves.load(Acquire)));
             rights.add_intentions::<EXACT>(way, Mode::intention(target.write));
+            if let Place::Gate(gate) = path.place {
+                moves = moves.wrapping_add(self.gate(gate).moves.load(Acquire));
+            }
         }
+        rights.moves = moves;
         rights.merge_own(|gate| self.gate(gate));
     }
 
-    /// Returns true if a claim has registered what it would register now, each once.
+    /// Returns true if a claim has registered what it would register now, each once, and no gate on
+    /// the way has moved meanwhile. One that has and has come back may have been where the claim
+    /// counts nothing.
     pub fn is_current(&self, rights: &Rights) -> bool {
         let mut now = Rights::new(rights.is_unordered);
         now.targets = rights.targets.clone();
         // A list that has a gate twice differs from each that has none.
         self.resolve::<true>(&mut now);
         // The order of the gates in these lists follows from that of the targets and the paths.
-        *now.counted == *rights.counted && *now.explicit == *rights.explicit && *now.exact == *rights.exact
+        let is_same = *now.counted == *rights.counted
+            && *now.explicit == *rights.explicit
+            && *now.exact == *rights.exact;
+        is_same && (now.moves == rights.moves || planted!("tree-gate-comes-back-unseen"))
     }
 }
 

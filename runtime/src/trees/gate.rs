@@ -15,6 +15,9 @@ pub(crate) struct GateSlot {
     pub node: AtomicU32,
     /// The gate above; [`NONE`] for the root.
     pub above: AtomicU32,
+    /// Counted up before and after each move of the gate: a way up that looks as before may have
+    /// been another one meanwhile.
+    pub moves: AtomicU32,
     /// Up while the queue is not empty; changed under the lock of the queue.
     pub flag: AtomicBool,
     /// Nodes in the clusters right below, and [`IS_DUE`](super::node::IS_DUE) if it will be merged.
@@ -38,6 +41,7 @@ impl Default for GateSlot {
             number: AtomicU32::new(NONE),
             node: AtomicU32::new(NONE),
             above: AtomicU32::new(NONE),
+            moves: AtomicU32::new(0),
             flag: AtomicBool::new(false),
             load: AtomicU32::new(0),
             gates: AtomicU32::new(0),

@@ -39,7 +39,8 @@ impl Node {
     /// Returns the handle that [`to_bits`](Self::to_bits) has made a number of. From other numbers
     /// it makes handles of nodes that may not exist.
     pub const fn from_bits(bits: u64) -> Self {
-        Self { index: (bits >> 32) as u32, generation: bits as u32 }
+        // Odd, as no slot without a node has such a generation.
+        Self { index: (bits >> 32) as u32, generation: bits as u32 | 1 }
     }
 }
 

@@ -306,9 +306,11 @@ impl Stripe {
         }
     }
 
-    /// Enters a cluster for a task that runs. Calls a function with each holder.
+    /// Enters a cluster for a task that runs. Calls a function with all that hold or wait.
     pub fn hold_displacing(&mut self, entry: ClusterEntry, displace: impl FnMut(&ClusterEntry)) {
-        self.holders.iter().for_each(displace);
+        let waiters = self.waiting.iter().flat_map(|queue| &queue.waiters);
+        let waiters = waiters.filter(|_| !planted!("tree-waiters-not-displaced"));
+        self.holders.iter().chain(waiters).for_each(displace);
         self.holders.push(entry);
     }
 
@@ -423,6 +425,16 @@ mod tests {
         }
         stripe.grant(CLUSTER, |_, _| false, &mut ready);
         assert_eq!(ready.pop(), Some(entry(&waiters[0]).claim));
+    }
+
+    #[test]
+    fn claims_that_wait_are_displaced_as_well() {
+        let (waiter, mover) = (Registration::new(false), Registration::new(false));
+        let (mut stripe, mut met) = (Stripe::default(), Vec::new());
+        waiter.pending.store(1, Relaxed);
+        stripe.wait(entry(&waiter));
+        stripe.hold_displacing(entry(&mover), |other| met.push(other.claim));
+        assert_eq!(met, [entry(&waiter).claim]);
     }
 
     #[test]

@@ -298,8 +298,11 @@ impl TreeTable {
             fence(SeqCst);
         }
         let mut next = counted.first().map_or(end, |first| first.slot(&self.gates).number());
+        let mut moves = 0_u32;
         for counted in counted {
             let gate = counted.slot(&self.gates);
+            // Acquire, here and below, pairs with the Release of `move_gate`.
+            moves = moves.wrapping_add(gate.moves.load(Acquire));
             if gate.number() != next && !planted!("tree-path-unvalidated") {
                 return Attempt::Moved;
             }
@@ -308,10 +311,15 @@ impl TreeTable {
             if gate.flag.load(Acquire) && !self.admits(claim, rights, counted) {
                 return Attempt::Clash;
             }
-            // From here on no task moves the gate. Acquire: as in `path`.
+            // From here on no task moves the gate that comes by it. Acquire: as in `path`.
             next = gate.above.load(Acquire);
         }
-        if next == end || planted!("tree-path-unvalidated") { Attempt::Granted } else { Attempt::Moved }
+        // A task at a gate further up may have moved this one before it left there.
+        let moved = counted
+            .iter()
+            .fold(moves, |left, counted| left.wrapping_sub(counted.slot(&self.gates).moves.load(Acquire)));
+        let is_way = next == end && moved == 0 || planted!("tree-path-unvalidated");
+        if is_way { Attempt::Granted } else { Attempt::Moved }
     }
 
     /// Returns true if what was counted at a gate with a flag clashes with nothing there.

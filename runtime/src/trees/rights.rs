@@ -46,6 +46,8 @@ pub(crate) struct Rights {
     /// Entries in the stripes.
     pub exact: ShortList<Exact, 2>,
     pub changes: Option<Box<Changes>>,
+    /// The moves of all gates on the ways when a claim that may wait was registered, added up.
+    pub moves: u32,
     /// Overtakes claims that wait, where it need not wait itself.
     pub is_unordered: bool,
 }
@@ -132,6 +134,7 @@ impl Rights {
             explicit: ShortList::new(),
             exact: ShortList::new(),
             changes: None,
+            moves: 0,
             is_unordered,
         }
     }
@@ -144,8 +147,15 @@ impl Rights {
     #[inline(always)]
     unsafe fn init(place: *mut Self, is_unordered: bool) {
         // A field that is added has to be set below, too.
-        let _ =
-            |Self { targets: _, counted: _, explicit: _, exact: _, changes: _, is_unordered: _ }: &Self| ();
+        let _ = |Self {
+                     targets: _,
+                     counted: _,
+                     explicit: _,
+                     exact: _,
+                     changes: _,
+                     moves: _,
+                     is_unordered: _,
+                 }: &Self| ();
         // SAFETY: by the contract of this function.
         unsafe {
             TargetList::init(&raw mut (*place).targets);
@@ -153,6 +163,7 @@ impl Rights {
             ShortList::init(&raw mut (*place).explicit);
             ShortList::init(&raw mut (*place).exact);
             (&raw mut (*place).changes).write(None);
+            (&raw mut (*place).moves).write(0);
             (&raw mut (*place).is_unordered).write(is_unordered);
         }
     }
@@ -160,7 +171,7 @@ impl Rights {
     /// Returns true if some of it lies outside.
     #[inline(always)]
     pub fn has_memory(&self) -> bool {
-        let Self { targets, counted, explicit, exact, changes, is_unordered: _ } = self;
+        let Self { targets, counted, explicit, exact, changes, moves: _, is_unordered: _ } = self;
         targets.has_memory()
             | counted.has_memory()
             | explicit.has_memory()

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | this one | access to nodes, changes, plans and their errors |
 //! | `crowds` | many entries in one cluster |
+//! | `gates` | large sub-trees that move while claims wait |
 //! | `ends` | panics, cancellations, shutdowns, dropped handles and memory |
 //! | `links` | nodes with several parents |
 //! | `queues` | chains, fan-outs and queues of many tasks |
@@ -11,6 +12,7 @@
 
 mod crowds;
 mod ends;
+mod gates;
 mod links;
 mod queues;
 mod random;
@@ -118,6 +120,26 @@ fn a_removed_node_is_missing_even_if_its_place_is_used_again() {
             (nodes.get(one).copied(), nodes.subtree(two).unwrap().count())
         });
         assert_eq!(task.join().unwrap(), (Err(TreeError::Missing(one)), 14));
+    });
+}
+
+#[test]
+fn a_number_that_no_handle_has_made_leads_to_no_node() {
+    on_all(|setting| {
+        let rt = setting.build();
+        let (tree, all) = complete(&rt, 3, 1);
+        let (root, leaf) = (all[0], all[3]);
+        let removed = rt.task(()).claim(tree.write(root)).submit_with(move |(), mut nodes, _| {
+            nodes.remove(leaf).unwrap();
+        });
+        removed.join().unwrap();
+        let numbers = [leaf.to_bits() + 1, leaf.to_bits() - 1, 40 << 32, 0, u64::MAX];
+        for ghost in numbers.map(Node::from_bits).into_iter().filter(|&ghost| ghost != root) {
+            assert!(!tree.contains(ghost), "{ghost:?}");
+            let read = rt.task(()).claim(tree.read_alone(ghost));
+            let read = read.submit_with(move |(), nodes, _| nodes.get(ghost).copied());
+            assert_eq!(read.join().unwrap(), Err(TreeError::Missing(ghost)));
+        }
     });
 }
 
