@@ -67,28 +67,22 @@ impl<R: Root> RootRef<R> {
     /// Starts an operation. Outside of tasks, a task is spawned that does so.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn begin<S: Spawner>(self, at: S, operation: impl Operation<R>) {
-        if S::IN_TASK {
-            let root = self.for_start(&at);
-            operation.start(at, root, Epoch::Own);
-        } else {
-            at.task(()).spawn(move |(), cx| {
-                let root = self.for_start(&cx);
-                // The handle may be gone: only the epoch of this task keeps the root alive.
-                operation.start(cx, root, Epoch::Inherited);
-            });
-        }
-    }
-
-    /// Returns the root, for an operation that a task starts. (Only tasks may call this: outside of
-    /// an epoch a node might be freed before the operation's first task is counted.)
-    #[inline(always)]
-    fn for_start<'a, S: Spawner>(self, at: &S) -> &'a R {
-        debug_assert!(S::IN_TASK);
         // SAFETY: the root is alive, because the caller that starts an operation has a handle, or
         // had one when the running task was spawned. No operation's start keeps the reference.
         let root = unsafe { self.0.as_ref() };
-        assert!(root.runtime() == at.runtime(), "a tree or map is used by a task of another runtime");
-        root
+        // Before a task carries the pointer: the epochs of another runtime do not keep the root.
+        assert!(root.runtime() == at.runtime(), "a tree or map is used in another runtime");
+        if S::IN_TASK {
+            operation.start(at, root, Epoch::Own);
+        } else {
+            // Outside of an epoch a node might be freed before the operation's first task is
+            // counted.
+            at.task(()).spawn(move |(), cx| {
+                // The handle may be gone: only the epoch of this task keeps the root alive.
+                let root = self.get(cx);
+                operation.start(cx, root, Epoch::Inherited);
+            });
+        }
     }
 
     /// Returns the root.

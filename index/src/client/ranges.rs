@@ -143,7 +143,7 @@ impl<K: Key, V: Value, L: Layout<Keys = K::Keys>> Client<'_, K, V, L> {
     /// default is, it first reads the leaves beside their writers, however many there are, and
     /// checks that none has changed. This takes little more than a scan, and holds no writer up. If
     /// writers interfere in each of 16 attempts, or in other trees, a task holds the leaves, up to
-    /// 6 of them: see [`Tree::snapshot`](crate::Tree::snapshot). So a small range can always be
+    /// 1024 of them: see [`Tree::snapshot`](crate::Tree::snapshot). So a small range can always be
     /// read. A large range can only if it is not written all the time.
     ///
     /// ```

@@ -74,7 +74,9 @@ impl<C: FnOnce(u64) -> u64 + Send + 'static> EntryChange for Modify<C> {
     type Result = Modified<u64>;
 
     fn decide(&mut self, value: Option<u64>) -> (Action, Modified<u64>) {
-        let (Some(old), Some(change)) = (value, self.0.take()) else { return (Action::Keep, Ok(None)) };
+        let Some(old) = value else { return (Action::Keep, Ok(None)) };
+        // A closure that is not called is dropped later, when no bucket is held.
+        let Some(change) = self.0.take() else { return (Action::Keep, Ok(None)) };
         match catch_unwind(AssertUnwindSafe(|| change(old))) {
             Ok(new) => (Action::Set(new), Ok(Some(old))),
             Err(payload) => (Action::Keep, Err(payload)),

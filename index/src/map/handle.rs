@@ -40,7 +40,8 @@ use xtasking::{
 /// simulation they are fixed). So the order of a [`scan`](Self::scan) differs from map to map.
 pub struct HashMap<K, V> {
     pub(super) root: Object<Versioned<Root>>,
-    types: PhantomData<fn(K) -> V>,
+    /// Values are stored and returned, so handles of other types of values are other handles.
+    types: PhantomData<fn(K, V) -> V>,
 }
 
 impl<K, V> HashMap<K, V> {

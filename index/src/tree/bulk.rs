@@ -82,12 +82,11 @@ impl<K: Key, V: Value, L: Layout<Keys = K::Keys>> Tree<K, V, L> {
             return Err(LoadError::Unsorted { index: number + 1 });
         }
         let arena = &Arena::with_primitive(rt, primitive);
-        let encode = |(key, value): &(K::Arg<'_>, V)| {
-            (L::Keys::to_owned(K::probe(*key).key()), V::Form::into_word(value.clone()))
-        };
-        let leaves = build_shares(rt, arena, 0, 0, entries, encode)?;
+        let key = |(key, _): &(K::Arg<'_>, V)| L::Keys::to_owned(K::probe(*key).key());
+        let word = |(_, value): &(K::Arg<'_>, V)| V::Form::into_word(value.clone());
+        let leaves = build_shares(rt, arena, 0, 0, entries, key, word)?;
         let top = build_above(arena, leaves, |nodes, level, top_level| {
-            build_shares(rt, arena, level, top_level, &nodes, Clone::clone)
+            build_shares(rt, arena, level, top_level, &nodes, |(key, _)| key.clone(), |&(_, word)| word)
         })?;
         Ok(Self::from_parts(rt, top, arena.clone()))
     }
@@ -136,13 +135,15 @@ fn build_shares<L: Layout, E: Sync>(
     level: u64,
     top_level: u64,
     entries: &[E],
-    encode: impl Fn(&E) -> (OwnedKey<L>, u64) + Send + Sync,
+    key: impl Fn(&E) -> OwnedKey<L> + Send + Sync,
+    word: impl Fn(&E) -> u64 + Send + Sync,
 ) -> Result<Vec<(OwnedKey<L>, u64)>, LoadError> {
     let each = L::BULK_ENTRIES;
     let nodes = entries.len().div_ceil(each);
     let share_len = each * nodes.div_ceil(rt.workers()).max(LEAST_NODES);
     let mut results: Vec<_> = entries.chunks(share_len).map(|_| Ok(Vec::new())).collect();
-    let encode = &encode;
+    // A word may own a value, so it is made once.
+    let encode = &|entry: &E| (key(entry), word(entry));
     rt.task_scope(|scope| {
         // From right to left, since each share links to the next one.
         let mut next = None;
@@ -151,7 +152,7 @@ fn build_shares<L: Layout, E: Sync>(
             let first = arena.reserve_outside();
             let link = reserved_link(&first, level, top_level).to_word();
             let share = Share { level, top_level, is_first: number == 0, first, next };
-            next = entries.first().map(|entry| (encode(entry).0, link));
+            next = entries.first().map(|entry| (key(entry), link));
             scope.task(()).core(number as u16).spawn(move |(), cx| {
                 let nodes = share.build(entries.iter().map(encode), || arena.reserve(cx));
                 *result = nodes.map_err(|Unsorted { index }| Unsorted { index: index + number * share_len });

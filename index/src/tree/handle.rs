@@ -19,7 +19,7 @@ use xtasking::{
 /// The default layout: hinted nodes of 1 KiB.
 pub type DefaultLayout = HintedNode<{ words(1024) }>;
 
-/// An ordered map from keys to values of up to 64 bits, for annotated tasks.
+/// An ordered map, for annotated tasks.
 ///
 /// Clones share the tree. Inside the runtime, each operation takes a continuation, which gets the
 /// result and the context of the worker on which the operation ended. Plain threads use a
@@ -27,7 +27,8 @@ pub type DefaultLayout = HintedNode<{ words(1024) }>;
 /// starts may overtake each other.
 pub struct Tree<K: Key, V, L: Layout = <K as Key>::Node> {
     pub(super) root: Object<Versioned<Root<L>>>,
-    types: PhantomData<fn(K) -> V>,
+    /// Values are stored and returned, so handles of other types of values are other handles.
+    types: PhantomData<fn(K, V) -> V>,
 }
 
 impl<K: Key, V, L: Layout<Keys = K::Keys>> Tree<K, V, L> {

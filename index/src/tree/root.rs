@@ -9,6 +9,7 @@ use crate::key_space::{EncodedKey, KeySpace};
 use crate::node::{DescendResult, Layout};
 use crate::root;
 use crate::value::{Value, ValueForm};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use xtasking::{
     Context, Version,
     arena::{Arena, LinkCell, Written},
@@ -61,7 +62,11 @@ impl<L: Layout> Root<L> {
             let node = unsafe { link.follow() };
             next = if node.level() == 0 {
                 // SAFETY: as above, and each leaf is visited once: a right link does not lead back.
-                node.visit(node.low().key(), |_, word| unsafe { drop_value(word) });
+                let drop_value = |word| unsafe { drop_value(word) };
+                // A destructor that panics keeps no other value from being dropped.
+                node.visit(node.low().key(), |_, word| {
+                    _ = catch_unwind(AssertUnwindSafe(|| drop_value(word)));
+                });
                 decode_link(node.right())
             } else {
                 let (DescendResult::Child(word) | DescendResult::Right(word)) = node.descend(L::Keys::LOWEST);

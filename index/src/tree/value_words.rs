@@ -30,10 +30,10 @@ pub(super) fn copy<V: Value>(word: u64, _: &impl Keeper) -> V {
 /// Returns a copy of a value that the running operation has taken out of a leaf of a tree of `V`.
 #[inline(always)]
 pub(super) fn take<V: Value>(word: u64, cx: &mut Context) -> V {
-    let value = copy(word, cx);
+    // First, as copying may panic. What is passed on lives until this operation has ended.
     // SAFETY: see the module. The word was taken out of its leaf once, by this operation.
     unsafe { V::Form::drop_word(word, Some(cx)) };
-    value
+    copy(word, cx)
 }
 
 /// Returns the result of a write to a tree of `V`, with its value.

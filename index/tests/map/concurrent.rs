@@ -201,3 +201,29 @@ fn no_change_of_a_value_is_lost() {
         });
     });
 }
+
+/// Panics when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("provoked");
+    }
+}
+
+/// A closure that is not called is dropped when no bucket is held.
+#[test]
+fn a_closure_without_an_entry_poisons_nothing() {
+    silence_tasks();
+    on_each(Setting::threads().chain(Setting::simulations(&[1])), |setting| {
+        let rt = setting.builder().on_failure(|_| ()).build().unwrap();
+        let map = HashMap::<u64, u64>::new(&rt);
+        let (client, bomb) = (map.client(&rt), Bomb);
+        let change = move |value| {
+            let _moved = &bomb;
+            value
+        };
+        _ = client.modify(1, change);
+        assert!(client.insert(1, 1).unwrap());
+    });
+}

@@ -9,6 +9,7 @@
 //! says map_value: a `HashMap` has such values only; a `Tree` has others as well
 //! refused form: error[E0277]: `Name` is not a value in a word
 //! says form: a `Tree` has others as well, by `type Form = OnHeap`
+//! refused values_of_another_type: error[E0308]: mismatched types
 //! refused layout: error[E0277]: `Profile` is not a layout of nodes
 //! says layout: layouts are `HintedNode` and `SortedNode`
 
@@ -41,6 +42,12 @@ fn main() {
     #[cfg(refused = "map_value")]
     let _map = HashMap::<u64, Profile>::new(&rt);
     let _map = HashMap::<u64, u32>::new(&rt);
+
+    // A value that one handle stores is one that the other returns.
+    let wide = Tree::<u64, Vec<for<'a> fn(&'a str)>>::new(&rt);
+    #[cfg(refused = "values_of_another_type")]
+    let wide: Tree<u64, Vec<fn(&'static str)>> = wide;
+    drop(wide);
 
     #[cfg(refused = "layout")]
     let _tree: Tree<u64, u64, Profile>;

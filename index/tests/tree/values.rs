@@ -200,6 +200,85 @@ fn a_panic_in_a_change_leaks_no_value() {
 }
 
 #[test]
+fn a_load_by_all_workers_makes_each_value_once() {
+    on_each(settings(), |setting| {
+        let live = Arc::new(AtomicI64::new(0));
+        let rt = setting.build();
+        let entries: Vec<_> =
+            (0..3000 / u64::from(PATIENCE)).map(|key| (key, Counted::new(key, &live))).collect();
+        let tree = Tree::<u64, Counted>::load_sorted(&rt, OptimisticLatched, &entries).unwrap();
+        assert_eq!(tree.client(&rt).count().unwrap(), entries.len() as u64);
+        drop((entries, tree));
+        drop(rt);
+        assert_eq!(live.load(SeqCst), 0);
+    });
+}
+
+/// A value whose copies or destructor panic, on demand.
+struct Panicking {
+    counted: Counted,
+    in_copy: bool,
+    in_drop: bool,
+}
+
+impl Clone for Panicking {
+    fn clone(&self) -> Self {
+        assert!(!self.in_copy, "provoked");
+        Self { counted: self.counted.clone(), ..*self }
+    }
+}
+
+impl Drop for Panicking {
+    fn drop(&mut self) {
+        assert!(!self.in_drop || std::thread::panicking(), "provoked");
+    }
+}
+
+impl Value for Panicking {
+    type Form = OnHeap;
+}
+
+#[test]
+fn a_removed_value_whose_copy_panics_is_dropped() {
+    silence_tasks();
+    on_each(settings(), |setting| {
+        let live = Arc::new(AtomicI64::new(0));
+        let rt = setting.builder().on_failure(|_| ()).build().unwrap();
+        let tree = Tree::<u64, Panicking>::new(&rt);
+        let client = tree.client(&rt);
+        let value = Panicking { counted: Counted::new(1, &live), in_copy: true, in_drop: false };
+        assert!(client.insert(1, value).unwrap());
+        assert!(client.remove(1).is_err());
+        assert_eq!(client.count().unwrap(), 0, "the entry is removed");
+        drop((client, tree));
+        drop(rt);
+        assert_eq!(live.load(SeqCst), 0);
+    });
+}
+
+#[test]
+fn a_destructor_that_panics_keeps_no_value_from_its_own() {
+    silence_tasks();
+    on_each(settings(), |setting| {
+        let live = Arc::new(AtomicI64::new(0));
+        let rt = setting.build();
+        let value = |key| Panicking { counted: Counted::new(key, &live), in_copy: false, in_drop: key == 3 };
+        let entries = (0..200).map(|key| (key, value(key)));
+        drop(Tree::<u64, Panicking>::bulk_load(&rt, OptimisticLatched, entries));
+        drop(rt);
+        assert_eq!(live.load(SeqCst), 0);
+    });
+}
+
+#[test]
+#[should_panic = "is used in another runtime"]
+fn a_tree_is_not_used_in_another_runtime() {
+    let rts = [(); 2].map(|()| Setting::Simulation { cores: 1, seed: 1 }.build());
+    let tree = Tree::<u64, u64>::new(&rts[0]);
+    tree.get(&rts[1], 1, |_, _| ());
+}
+
+#[test]
 fn an_outcome_has_the_values_that_it_names() {
     on_each(settings(), |setting| {
         let rt = setting.build();
