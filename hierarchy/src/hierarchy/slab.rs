@@ -52,13 +52,14 @@ const NUMBERS_PER_BATCH: u32 = 16;
 
 impl Location {
     pub fn find(directory: &Directory, node: Node) -> Option<Self> {
-        let word = directory.get(Self::word(node)).checked_sub(1)?;
+        // No node has a number without a word.
+        let word = directory.get(node.0.checked_mul(2)?).checked_sub(1)?;
         Some(Self { granule: (word >> 32) as u32, slot: word as u32 })
     }
 
     /// Returns the granules that a node's sub-tree reaches, if they are one interval.
     pub fn reach(directory: &Directory, node: Node) -> Option<Range<u32>> {
-        let word = directory.get(Self::word(node) + 1);
+        let word = directory.get(node.0.checked_mul(2)? + 1);
         (word != 0).then_some((word >> 32) as u32..word as u32)
     }
 

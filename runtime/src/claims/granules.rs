@@ -8,10 +8,12 @@ use crate::memory::{Boxed, EpochBox};
 use crate::object::prefetch;
 use crate::scheduler::{Runtime, RuntimeState};
 use crate::sync::{AtomicBool, AtomicU32, Padded, Relaxed, SpinMutex, UnsafeCell};
+use crate::task::drop_quietly;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::any::{Any, type_name};
 use core::fmt;
+use core::mem::take;
 use core::ptr::{NonNull, from_ref};
 
 /// A handle to numbered granules and the data of each; made by [`Runtime::granules`] and
@@ -47,6 +49,13 @@ pub struct Granules<D: Send + Sync + 'static = ()> {
 pub struct GranulesInner<D> {
     pub(super) table: GranuleTable,
     data: Box<[UnsafeCell<D>]>,
+}
+
+impl<D> Drop for GranulesInner<D> {
+    /// Drops the data. A destructor that panics keeps no other granule's data from being dropped.
+    fn drop(&mut self) {
+        take(&mut self.data).into_iter().for_each(drop_quietly);
+    }
 }
 
 // SAFETY: the admission lets a task reach the data of a granule only after it was granted the

@@ -79,7 +79,8 @@ impl<S: Source> Buffered<S> {
     /// Returns how many bytes of the output were not sent, [also by the stream](Source::unsent). A
     /// program bounds this, as the other side may read slowly or not at all.
     pub fn unsent(&self) -> usize {
-        self.output.len() - self.sent + self.stream.get().map_or(0, S::unsent)
+        // A program may have shortened the output.
+        self.output.len().saturating_sub(self.sent) + self.stream.get().map_or(0, S::unsent)
     }
 
     /// Returns the stream and the output, unless it is closed, or a part of the output was sent.

@@ -44,8 +44,13 @@ impl Worker {
             return;
         }
         let outer = self.trace.suspend(self.epoch.ledger(), self.queue.bursts, false);
+        let post = self.shared.posts.as_ref().and_then(|posts| posts.take(self.index));
         // SAFETY: the spawn gave the task up to this worker, and it is in no queue.
         self.within(|worker| unsafe { worker.run_unbound(task) });
+        // The outer task goes on, and so does the watch over it.
+        if let Some(posts) = self.shared.posts.as_ref().filter(|_| !planted!("inline-task-ends-watch")) {
+            posts.put_back(self.index, post);
+        }
         self.trace.resume(outer, self.epoch.ledger());
     }
 

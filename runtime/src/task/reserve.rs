@@ -227,7 +227,11 @@ impl<P: Spawn, A: AccessSet, M: MayReserve> Reserve<P, A, M> {
                 self.waiter = None;
                 match outcome {
                     Ok(permit) => self.permits.add(permit),
-                    Err(error) => return Some(Err(error)),
+                    Err(error) => {
+                        // Another poll gets no task without its permits.
+                        self.task = None;
+                        return Some(Err(error));
+                    }
                 }
             }
             match self.limits.next() {

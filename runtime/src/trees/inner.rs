@@ -5,6 +5,7 @@ use super::table::TreeTable;
 use crate::memory::Boxed;
 use crate::scheduler::RuntimeState;
 use crate::sync::UnsafeCell;
+use crate::task::drop_quietly;
 use alloc::sync::Arc;
 use core::ptr::NonNull;
 
@@ -27,6 +28,14 @@ impl<D> Default for DataCell<D> {
 // SAFETY: the table lets a task reach the data of a node only after it was granted the node: one
 // task that writes it, or any number that read.
 unsafe impl<D: Send + Sync> Sync for DataCell<D> {}
+
+impl<D> Drop for DataCell<D> {
+    /// Drops the data. A destructor that panics keeps no other node's data from being dropped.
+    fn drop(&mut self) {
+        // SAFETY: nothing else borrows the cell.
+        drop_quietly(self.0.with_mut(|place| unsafe { (*place).take() }));
+    }
+}
 
 impl<D> DataCell<D> {
     /// Returns the data of a node.

@@ -7,10 +7,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 use xtasking::platform::{Platform, Simulation, Threads};
 use xtasking::{
-    BuildError, Builder, Context, JoinError, Primitive, Runtime, Shutdown,
+    BuildError, Builder, Context, JoinError, Primitive, QueuePolicy, Runtime, Shutdown,
     arena::{Arena, Link, Modify, Step, Visit, Written},
     metrics::Overrun,
     primitive::{Sequencing, SpinLatch},
+    queues::Topology,
 };
 
 /// A bound that is long for a task and short for a test.
@@ -89,6 +90,25 @@ fn a_circular_wait_of_two_runtimes_is_reported() {
     to_one.fulfil(());
     to_other.fulfil(());
     assert!(waits.join().unwrap() && waits_back.join().unwrap());
+}
+
+/// Where the queue of a worker is full, a spawn runs the task at once, inside the one that spawns.
+#[test]
+fn a_task_that_runs_another_inside_is_reported_after_it() {
+    let _watched = watchdog();
+    let told = Told::default();
+    let builder = Setting::Threads { workers: 1 }.builder().pool(QueuePolicy::XQueue(Topology::Next));
+    let rt = builder.watchdog(BOUND, told.hook()).build().unwrap();
+    let is_inside = Arc::new(AtomicBool::new(false));
+    let (seen, inside) = (told.clone(), is_inside.clone());
+    let outer = rt.task(()).submit(move |(), cx| {
+        while !inside.load(SeqCst) {
+            let inside = inside.clone();
+            cx.task(()).spawn(move |(), _| inside.store(true, SeqCst));
+        }
+        until_told(&seen, "a_task_that_runs_another_inside");
+    });
+    outer.join().unwrap();
 }
 
 #[test]

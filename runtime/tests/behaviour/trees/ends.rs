@@ -12,6 +12,38 @@ fn read(rt: &Runtime, tree: &Tree<u64>, node: Node) -> Handle<Result<u64, TreeEr
     rt.task(()).claim(tree.read_alone(node)).submit_with(move |(), nodes, _| nodes.get(node).copied())
 }
 
+/// Data that count their drops, some of which panic then.
+struct Fragile {
+    _counted: Dropped,
+    panics: bool,
+}
+
+impl Drop for Fragile {
+    fn drop(&mut self) {
+        assert!(!self.panics, "provoked");
+    }
+}
+
+#[test]
+fn data_whose_destructors_panic_keep_no_others_from_being_dropped() {
+    silence_tasks();
+    on_all(|setting| {
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let make = |number: u64| Fragile { _counted: Dropped(dropped.clone()), panics: number % 10 < 2 };
+        let rt = setting.build();
+        let tree = rt.tree(make(0));
+        let (root, data) = (tree.root(), (1..200).map(make).collect::<Vec<_>>());
+        let fill = rt.task(()).claim(tree.write(root)).submit_with(move |(), mut nodes, _| {
+            data.into_iter().for_each(|data| _ = nodes.insert(root, data).unwrap());
+        });
+        fill.join().unwrap();
+        let granules = rt.granules_of((0..200).map(make));
+        drop((tree, granules));
+        drop(rt);
+        assert_eq!(dropped.load(SeqCst), 400);
+    });
+}
+
 #[test]
 fn a_panic_poisons_the_nodes_that_were_written() {
     silence_tasks();
