@@ -55,7 +55,7 @@ impl ColumnType {
             DataType::Boolean => Self::Bool,
             DataType::Int8 => Self::Int(1),
             DataType::Int16 => Self::Int(2),
-            DataType::Int32 | DataType::Date32 | DataType::Time32(_) | DataType::Decimal32(..) => {
+            DataType::Int32 | DataType::Date32 | DataType::Time32(_) | DataType::Decimal32(1..=9, _) => {
                 Self::Int(4)
             }
             DataType::Int64
@@ -63,7 +63,7 @@ impl ColumnType {
             | DataType::Time64(_)
             | DataType::Timestamp(..)
             | DataType::Duration(_)
-            | DataType::Decimal64(..) => Self::Int(8),
+            | DataType::Decimal64(1..=18, _) => Self::Int(8),
             DataType::UInt8 => Self::Unsigned(1),
             DataType::UInt16 => Self::Unsigned(2),
             DataType::UInt32 => Self::Unsigned(4),
@@ -309,6 +309,18 @@ mod tests {
     use arrow_array::types::{Float32Type, Int8Type, UInt16Type};
     use arrow_array::{Float32Array, Int8Array, UInt16Array};
     use proptest::prelude::*;
+
+    /// Decimals of more digits than their integers hold have no column type, and no value of theirs
+    /// is compared with a power of ten that overflows.
+    #[test]
+    fn decimals_with_too_many_digits_cannot_be_stored() {
+        for (digits32, digits64, is_stored) in
+            [(0, 0, false), (1, 1, true), (9, 18, true), (10, 19, false), (76, 76, false)]
+        {
+            assert_eq!(ColumnType::of(&DataType::Decimal32(digits32, 0)).is_some(), is_stored, "{digits32}");
+            assert_eq!(ColumnType::of(&DataType::Decimal64(digits64, 0)).is_some(), is_stored, "{digits64}");
+        }
+    }
 
     proptest! {
         #[test]

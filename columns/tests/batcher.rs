@@ -89,6 +89,30 @@ fn pending_requests_are_served_when_the_batcher_is_dropped() {
     assert_eq!(values(&found.join().unwrap().unwrap()), [7]);
 }
 
+/// A worker that drops the batcher does not wait for batches that need this worker.
+#[test]
+fn a_worker_can_drop_the_batcher() {
+    let rt = Arc::new(Runtime::builder().workers(1).build().unwrap());
+    let table = Arc::new(Table::new(&rt, schema(), 1).unwrap());
+    let policy = BatchPolicy::default().max_delay(Duration::from_secs(3600));
+    let batcher = Batcher::open(&rt, &table, policy).unwrap();
+    let found = batcher.query(of(7));
+    rt.task(()).spawn(move |(), _| drop(batcher));
+    let found = found.join_timeout(Duration::from_secs(60)).expect("the worker is free");
+    assert_eq!(found.unwrap().unwrap().num_rows(), 0);
+}
+
+/// The longest delay exceeds every deadline, and no prediction overflows.
+#[test]
+fn the_longest_delay_has_a_deadline() {
+    let policy = BatchPolicy::default().max_delay(Duration::MAX).max_requests(1);
+    let (_rt, batcher) = open(policy.deadline(Duration::from_secs(3600)));
+    for key in 0..10 {
+        let answer = batcher.change(row(key, 0)).join().unwrap();
+        assert!(matches!(answer, Ok(1) | Err(Failure::Refused { .. })), "{answer:?}");
+    }
+}
+
 /// No simulation would drive the runtime while the batcher waits.
 #[test]
 fn a_simulation_has_no_batcher() {

@@ -150,6 +150,28 @@ fn many_rows_are_loaded_in_batches() {
     }
 }
 
+/// A worker cannot wait for the rows, so it inserts none.
+#[test]
+fn a_task_that_loads_changes_nothing() {
+    let rt = Arc::new(Runtime::builder().workers(2).build().unwrap());
+    let rows = numbers(0, 10);
+    let table = Arc::new(Table::new(&rt, rows.schema(), 2).unwrap());
+    let loaded = {
+        let (rt, table) = (rt.clone(), table.clone());
+        let handle = rt.clone().task(()).submit(move |(), _| {
+            let mut batch = Batch::new();
+            batch.insert(rows.clone());
+            let run = table.run(&rt, batch).err();
+            let reader = RecordBatchIterator::new([Ok(rows.clone())], rows.schema());
+            (run, table.load(&rt, Source::new("rows", reader)).map_err(|error| error.to_string()))
+        });
+        handle.join().unwrap()
+    };
+    assert!(matches!(loaded.0, Some(Failure::Lost(_))));
+    assert!(loaded.1.unwrap_err().contains("a worker cannot wait"));
+    assert_eq!(count(&rt, &table), 0);
+}
+
 /// A truncated file is an error, or a part of the rows where the format allows that. It is never
 /// more, and nothing panics.
 #[test]

@@ -481,6 +481,25 @@ fn testable_conditions_are_pushed_down() {
     });
 }
 
+/// The queries of a scan have a bound, though the literals of several `IN` multiply.
+#[test]
+fn many_literals_of_several_lists_make_few_queries() {
+    block_on(async {
+        let session = bookings().await;
+        let texts = (1..200).map(|number| format!("'A{number}'")).collect::<Vec<_>>().join(", ");
+        let numbers = (1..200).map(|number| number.to_string()).collect::<Vec<_>>().join(", ");
+        let sql = format!(
+            "SELECT fare FROM bookings WHERE code IN ({texts}) AND flight IN ({numbers}) AND fare IN ({numbers})"
+        );
+        let plan = plan_of(&session, &sql).await;
+        assert!(plan.contains("FilterExec") && plan.matches("Equals").count() <= 256, "{plan}");
+        let expected = rows(&session, "SELECT fare FROM bookings WHERE code = 'A1'").await.unwrap();
+        assert_eq!(sorted(rows(&session, &sql).await.unwrap()), sorted(expected));
+        let limited = rows(&session, &format!("{sql} LIMIT 1")).await.unwrap();
+        assert_eq!(limited.len(), 1);
+    });
+}
+
 /// Concurrent statements of many tasks, none of which blocks a thread.
 #[test]
 fn concurrent_statements_see_their_own_changes() {

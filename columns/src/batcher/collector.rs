@@ -74,6 +74,10 @@ const PROBE_INTERVAL: Duration = Duration::from_millis(100);
 /// answers of another are delivered or its requests are planned.
 const MAX_IN_FLIGHT: usize = 2;
 
+/// Messages that are drained before a batch is sent that has become due. Under sustained overload
+/// the channel is never empty, and refused requests do not fill the batch.
+const DRAIN_LIMIT: usize = 4096;
+
 impl Collector {
     pub fn new(rt: Arc<Runtime>, table: Arc<Table>, policy: BatchPolicy, messages: Sender<Message>) -> Self {
         Self {
@@ -95,20 +99,28 @@ impl Collector {
     pub fn run(mut self, messages: &Receiver<Message>) {
         let mut is_open = true;
         while is_open || self.oldest.is_some() || !self.in_flight.is_empty() {
-            // Drain the channel, so that requests that arrived together share a batch.
-            let mut next = self.wait(messages, is_open);
-            while let Some(message) = next {
-                match message {
-                    Message::Request(request) => self.admit(request),
-                    Message::Completed(at) => self.complete(at),
-                    Message::Close => is_open = false,
-                }
-                next = messages.try_recv().ok();
+            if let Some(first) = self.wait(messages, is_open) {
+                is_open &= self.drain(first, messages);
             }
             if self.is_due(is_open) {
                 self.send();
             }
         }
+    }
+
+    /// Drains the channel, so that requests that arrived together share a batch. Returns false if
+    /// no further request follows.
+    fn drain(&mut self, first: Message, messages: &Receiver<Message>) -> bool {
+        let mut is_open = true;
+        let next = std::iter::once(first).chain(messages.try_iter());
+        for message in next.take(DRAIN_LIMIT) {
+            match message {
+                Message::Request(request) => self.admit(request),
+                Message::Completed(at) => self.complete(at),
+                Message::Close => is_open = false,
+            }
+        }
+        is_open
     }
 
     /// Waits for a message. Returns `None` if the batch becomes due first.
@@ -136,7 +148,7 @@ impl Collector {
     fn admit(&mut self, request: PendingRequest) {
         if let Some(deadline) = self.policy.deadline {
             let first = self.oldest.unwrap_or(request.arrived);
-            let predicted = first.elapsed() + self.predicted_latency(self.len() + 1);
+            let predicted = first.elapsed().saturating_add(self.predicted_latency(self.len() + 1));
             if predicted > deadline && !self.try_probe() {
                 let refused = Failure::Refused { predicted, deadline };
                 match request.kind {
@@ -185,7 +197,7 @@ impl Collector {
         let wait = self
             .oldest
             .map_or(self.policy.max_delay, |oldest| self.policy.max_delay.saturating_sub(oldest.elapsed()));
-        before.saturating_sub(since).max(wait) + self.forecast.upper_bound(requests)
+        before.saturating_sub(since).max(wait).saturating_add(self.forecast.upper_bound(requests))
     }
 
     fn send(&mut self) {
@@ -241,6 +253,34 @@ mod tests {
     use crate::request::Filter;
     use arrow_schema::Schema;
     use std::sync::mpsc;
+
+    /// Requests that are refused without end do not keep back a batch that is due.
+    #[test]
+    fn a_drain_ends_though_requests_keep_arriving() {
+        let rt = Arc::new(Runtime::builder().workers(1).build().unwrap());
+        let table = Arc::new(Table::new(&rt, Arc::new(Schema::empty()), 1).unwrap());
+        let (messages, received) = mpsc::channel();
+        let policy = BatchPolicy::default().deadline(Duration::ZERO);
+        let mut collector = Collector::new(rt.clone(), table, policy, messages.clone());
+        let request = || {
+            let (promise, handle) = rt.promise();
+            let kind = RequestKind::Change(Change::Delete(Filter::all()), promise);
+            (Message::Request(PendingRequest { kind, arrived: Instant::now() }), handle)
+        };
+        let (first, admitted) = request();
+        let refused: Vec<_> = (0..2 * DRAIN_LIMIT)
+            .map(|_| {
+                let (message, handle) = request();
+                messages.send(message).unwrap();
+                handle
+            })
+            .collect();
+        assert!(collector.drain(first, &received));
+        assert!(collector.is_due(true) && received.try_recv().is_ok(), "the batch is sent before the rest");
+        collector.send();
+        assert_eq!(admitted.join().unwrap(), Ok(0));
+        drop(refused);
+    }
 
     /// Admission resumes after a phase of slow batches.
     #[test]

@@ -29,7 +29,8 @@ use xtasking::{Handle, Runtime};
 /// first query is answered, and batches are served in order. So a query sees all changes that its
 /// thread submitted before it, and perhaps some that were submitted after it.
 ///
-/// Dropping the batcher waits until all pending requests are answered.
+/// Dropping the batcher waits until all pending requests are answered. On a worker of its runtime,
+/// which must not wait, they are answered afterwards.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -107,7 +108,10 @@ impl Batcher {
 impl Drop for Batcher {
     fn drop(&mut self) {
         let _ = self.requests.send(Message::Close);
-        if let Some(collector) = self.collector.take() {
+        // On a worker the collector ends by itself: it waits for batches that may need this worker.
+        if let Some(collector) = self.collector.take()
+            && self.rt.may_block()
+        {
             // The collector can only fail by a panic. Then nothing is left to wait for.
             let _ = collector.join();
         }

@@ -19,7 +19,7 @@ pub use csv::Csv;
 use crate::answers::Answers;
 use crate::failure::Failure;
 use crate::request::Batch;
-use crate::table::Table;
+use crate::table::{Table, check_may_block};
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use std::collections::VecDeque;
@@ -118,8 +118,10 @@ impl Table {
     /// # Errors
     ///
     /// A [`LoadError`] if the source cannot be read, or if it lacks a column of the table or has it
-    /// with another type.
+    /// with another type. On a worker of the runtime, which must not block, with
+    /// [`Failure::Lost`]; nothing is inserted then.
     pub fn load(&self, rt: &Runtime, source: Source) -> Result<u64, LoadError> {
+        check_may_block(rt).map_err(|failure| source.fail(0, Cause::Refused(failure)))?;
         let names = self.schema().fields().iter().map(|field| field.name().clone());
         let Source { name, schema, selected, open } = source.select(names)?;
         let mut loader = Loader { rows: 0, in_flight: VecDeque::new() };

@@ -4,7 +4,8 @@
 //! the table can test. DataFusion evaluates the rest of the query. The table can test: comparisons
 //! of a column with a literal of its type (`=`, `<`, `<=`, `>`, `>=`, `BETWEEN`, and `LIKE` with a
 //! prefix), `IS NULL` and `IS NOT NULL`, boolean columns, conjunctions of these with `AND`, and
-//! `IN` with up to 256 literals. As always in SQL, -0.0 equals 0.0.
+//! `IN` with up to 256 literals. Of several `IN`, the table tests those whose numbers of literals
+//! multiply to at most 256; the others filter its rows. As always in SQL, -0.0 equals 0.0.
 //!
 //! | statement | execution |
 //! |---|---|
@@ -67,15 +68,17 @@ use async_trait::async_trait;
 use change_exec::{ChangeExec, InsertSink};
 use client::TableClient;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::{DataFusionError, Result, TableReference, not_impl_err};
+use datafusion::common::{DataFusionError, Result, TableReference, ToDFSchema, not_impl_err};
 use datafusion::datasource::TableType;
 use datafusion::datasource::sink::DataSinkExec;
 use datafusion::execution::context::SessionContext;
 use datafusion::logical_expr::dml::InsertOp;
+use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::filter::FilterExecBuilder;
 use dml_analyzer::DmlAnalyzer;
-use pushdown::{FilterPushdown, TestList};
+use pushdown::{FilterPushdown, MAX_QUERIES, TestList};
 use scan_exec::ScanExec;
 use std::fmt;
 use std::io;
@@ -105,6 +108,24 @@ impl SqlTable {
     pub fn batched(rt: Arc<Runtime>, table: Arc<Table>, policy: BatchPolicy) -> io::Result<Self> {
         let batcher = Batcher::open(&rt, &table, policy)?;
         Ok(Self { client: TableClient::new(rt, table, Some(batcher)) })
+    }
+
+    /// Returns a scan of the rows that match one of the filters.
+    fn scan_exec(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        any: Vec<Filter>,
+        limit: Option<usize>,
+    ) -> Result<ScanExec> {
+        let schema = match projection {
+            Some(columns) => Arc::new(self.client.schema().project(columns)?),
+            None => self.client.schema().clone(),
+        };
+        let names: Vec<_> = schema.fields().iter().map(|field| field.name().clone()).collect();
+        let queries = any.into_iter().map(|filter| Query::rows(filter, names.clone())).collect();
+        let batch_rows = state.config().batch_size();
+        Ok(ScanExec::new(self.client.clone(), queries, schema, limit, batch_rows))
     }
 }
 
@@ -155,24 +176,28 @@ impl TableProvider for SqlTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         // A row matches at most one of these filters.
         let mut any = vec![Filter::all()];
+        let mut residual = Vec::new();
         for expr in filters {
             let disjoint_tests = self.client.pushdown().disjoint_tests(expr);
             let disjoint_tests = disjoint_tests.ok_or_else(|| {
                 DataFusionError::Internal(format!("filter {expr} was pushed down, but cannot be translated"))
             })?;
+            if any.len() * disjoint_tests.len() > MAX_QUERIES {
+                residual.push(expr.clone());
+                continue;
+            }
             any = any
                 .iter()
                 .flat_map(|filter| disjoint_tests.iter().map(|all| and(filter.clone(), all.clone())))
                 .collect();
         }
-        let schema = match projection {
-            Some(columns) => Arc::new(self.schema().project(columns)?),
-            None => self.schema(),
+        let Some(predicate) = conjunction(residual) else {
+            return Ok(Arc::new(self.scan_exec(state, projection, any, limit)?));
         };
-        let names: Vec<_> = schema.fields().iter().map(|field| field.name().clone()).collect();
-        let queries = any.into_iter().map(|filter| Query::rows(filter, names.clone())).collect();
-        let batch_rows = state.config().batch_size();
-        Ok(Arc::new(ScanExec::new(self.client.clone(), queries, schema, limit, batch_rows)))
+        let predicate = state.create_physical_expr(predicate, &self.schema().to_dfschema()?)?;
+        let rows = Arc::new(self.scan_exec(state, None, any, None)?);
+        let filter = FilterExecBuilder::new(predicate, rows).apply_projection(projection.cloned())?;
+        Ok(Arc::new(filter.with_fetch(limit).build()?))
     }
 
     async fn insert_into(

@@ -15,9 +15,10 @@ pub(super) type TestList = Vec<(String, Test)>;
 /// Translates conditions on tables with this schema.
 pub(super) struct FilterPushdown<'a>(pub &'a Schema);
 
-/// A condition may become at most this many lists of tests, or queries.
+/// A condition may become at most this many lists of tests.
 const MAX_DISJUNCTS: usize = 4096;
-const MAX_QUERIES: usize = 256;
+/// A condition may become at most this many queries, and so may all conditions of a scan together.
+pub(super) const MAX_QUERIES: usize = 256;
 
 impl FilterPushdown<'_> {
     /// Translates a condition into lists of tests of which a row passes exactly one if the

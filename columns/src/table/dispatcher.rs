@@ -7,6 +7,7 @@ use crate::plan::{ChangePlan, QueryBatch};
 use crate::statistics::{KeyBounds, Statistics};
 use crate::value::WordKind;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use xtasking::{Context, Group, Object, Plain};
 
 /// The objects of a table.
@@ -27,8 +28,9 @@ pub(super) struct Dispatcher {
     next_batch: u64,
     /// The group of the tasks dispatched since the last rebalance. The first of them creates it.
     pub in_flight: Option<Group>,
-    /// While rows are moved: the steps that arrived meanwhile, in order.
-    pub deferred: Option<Vec<DeferredStep>>,
+    /// While rows are moved: takes the steps that arrive meanwhile. The tasks of the rebalance own
+    /// them: if those are dropped at a shutdown, so are the steps, and their promises.
+    pub deferred: Option<Sender<DeferredStep>>,
 }
 
 /// A step that arrived at the dispatcher while rows were moved.
@@ -57,8 +59,9 @@ impl Dispatcher {
         cx: &mut Context,
         step: impl FnOnce(&mut Self, &mut Context) + Send + 'static,
     ) {
-        match &mut self.deferred {
-            Some(deferred) => deferred.push(Box::new(step)),
+        match &self.deferred {
+            // An error drops the step: the rebalance was dropped.
+            Some(deferred) => _ = deferred.send(Box::new(step)),
             None => step(self, cx),
         }
     }

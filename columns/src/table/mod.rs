@@ -30,7 +30,7 @@ use rebalance::{ChunkCensus, Rebalance};
 use result_collector::{FailedRequests, ResultCollector};
 use shares::Shares;
 use xtasking::{
-    Handle, Runtime,
+    Handle, JoinError, Runtime,
     primitive::{Sequencing, SpinLatch},
 };
 
@@ -102,8 +102,10 @@ impl Table {
     /// # Errors
     ///
     /// [`Failure::Lost`] if the runtime shuts down, if a partition was lost, or on a worker of the
-    /// same runtime, which must not block. The failures of single requests are among the answers.
+    /// same runtime, which must not block; there the batch is not sent. The failures of single
+    /// requests are among the answers.
     pub fn run(&self, rt: &Runtime, batch: Batch) -> Result<Answers, Failure> {
+        check_may_block(rt)?;
         self.send(rt, batch).join().map_err(|error| Failure::Lost(error.to_string()))
     }
 
@@ -164,6 +166,11 @@ impl Table {
     }
 }
 
+/// Fails on a worker of the runtime, before anything is sent that the worker could not wait for.
+pub(crate) fn check_may_block(rt: &Runtime) -> Result<(), Failure> {
+    if rt.may_block() { Ok(()) } else { Err(Failure::Lost(JoinError::WouldBlock.to_string())) }
+}
+
 /// Separates the results from the failures, which keep their numbers.
 fn split<T>(all: impl Iterator<Item = Result<T, Failure>>) -> (Vec<T>, Vec<(usize, Failure)>) {
     let (mut right, mut failed) = (Vec::new(), Vec::new());
@@ -184,7 +191,9 @@ mod tests {
     use arrow_array::types::Int64Type;
     use arrow_array::{Int64Array, RecordBatch};
     use arrow_schema::{DataType, Field, Schema};
-    use std::sync::Arc;
+    use std::sync::{Arc, mpsc};
+    use std::time::{Duration, Instant};
+    use xtasking::Shutdown;
 
     #[test]
     fn the_dispatcher_runs_on_the_first_partitions_worker() {
@@ -193,6 +202,41 @@ mod tests {
             let table = Table::new(&rt, Arc::new(Schema::empty()), 2).unwrap();
             let worker = rt.task(table.objects.dispatcher.write()).submit(|_, cx| cx.worker());
             assert_eq!(worker.join().unwrap(), 0);
+        }
+    }
+
+    /// Batches and balances that wait for a rebalance fail with it, and nothing keeps the table.
+    #[test]
+    fn a_cancelled_rebalance_fails_what_it_has_deferred() {
+        let rt = Runtime::builder().workers(2).build().unwrap();
+        let table = Table::new(&rt, Arc::new(Schema::empty()), 2).unwrap();
+        let ((begin, begun), (open, gate)) = (mpsc::channel(), mpsc::channel::<()>());
+        // The rebalance waits for this partition.
+        rt.task(table.objects.partitions[1].write()).spawn(move |_, _| {
+            begin.send(()).unwrap();
+            _ = gate.recv();
+        });
+        begun.recv().unwrap();
+        let mut moved = vec![table.balance(&rt, &[1.0, 3.0]).unwrap()];
+        let answered = table.send(&rt, Batch::new());
+        moved.push(table.balance(&rt, &[1.0, 1.0]).unwrap());
+        let defers =
+            rt.task(table.objects.dispatcher.read()).submit(|dispatcher, _| dispatcher.deferred.is_some());
+        assert!(defers.join().unwrap());
+        let kept = Arc::downgrade(&table.objects.partitions);
+        drop(table);
+        // The partition's task outlasts the limit; the others are cancelled before it ends.
+        assert!(rt.shutdown_within(Shutdown::Cancel, Duration::ZERO).is_err());
+        drop(open);
+        let limit = Duration::from_secs(60);
+        assert!(answered.join_timeout(limit).expect("the batch ends").is_err());
+        for moved in moved {
+            assert!(moved.join_timeout(limit).expect("the balance ends").is_err());
+        }
+        let began = Instant::now();
+        while kept.upgrade().is_some() {
+            assert!(began.elapsed() < limit, "the table is freed");
+            std::thread::yield_now();
         }
     }
 

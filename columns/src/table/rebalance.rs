@@ -4,8 +4,9 @@
 //! counts its chunks; chunks move in pairs of partitions; the dispatcher runs the deferred steps.
 //! So every batch finds each row exactly once.
 
-use super::dispatcher::{Dispatcher, TableObjects};
+use super::dispatcher::{DeferredStep, Dispatcher, TableObjects};
 use super::shares::Shares;
+use std::sync::mpsc::{self, Receiver};
 use xtasking::{Context, Object, Plain, Promise};
 
 /// The partitions' chunks, and the moves made so far.
@@ -36,14 +37,15 @@ pub(super) struct Rebalance {
 impl Rebalance {
     /// Defers what arrives, and waits for the tasks in flight.
     pub fn begin(self, dispatcher: &mut Dispatcher, cx: &mut Context) {
+        let (sender, deferred) = mpsc::channel();
         if !planted!("batch-beside-moves") {
-            dispatcher.deferred = Some(Vec::new());
+            dispatcher.deferred = Some(sender);
         }
         let in_flight = dispatcher.in_flight.take().unwrap_or_else(|| cx.group());
-        cx.task(()).after(in_flight).spawn(move |(), cx| self.count_chunks(cx));
+        cx.task(()).after(in_flight).spawn(move |(), cx| self.count_chunks(deferred, cx));
     }
 
-    fn count_chunks(self, cx: &mut Context) {
+    fn count_chunks(self, deferred: Receiver<DeferredStep>, cx: &mut Context) {
         let group = cx.group();
         for (place, partition) in self.objects.partitions.iter().enumerate() {
             let both = cx.task((partition.write(), self.census.write())).of(&group);
@@ -56,14 +58,22 @@ impl Rebalance {
             match census.chunks.iter().copied().collect::<Option<Vec<usize>>>() {
                 Some(chunks) => {
                     let moves = self.shares.moves(&chunks);
-                    self.move_chunks(moves, cx);
+                    self.move_chunks(moves, deferred, cx);
                 }
-                None => cx.task(self.objects.dispatcher.write()).spawn(run_deferred),
+                None => {
+                    let dispatcher = cx.task(self.objects.dispatcher.write());
+                    dispatcher.spawn(move |dispatcher, cx| run_deferred(dispatcher, &deferred, cx));
+                }
             }
         });
     }
 
-    fn move_chunks(self, moves: Vec<(usize, usize, usize)>, cx: &mut Context) {
+    fn move_chunks(
+        self,
+        moves: Vec<(usize, usize, usize)>,
+        deferred: Receiver<DeferredStep>,
+        cx: &mut Context,
+    ) {
         let Self { objects, shares, census, promise } = self;
         let count = moves.len();
         let group = cx.group();
@@ -88,13 +98,13 @@ impl Rebalance {
                 dispatcher.shares = shares;
                 promise.fulfil(census.rows);
             }
-            run_deferred(dispatcher, cx);
+            run_deferred(dispatcher, &deferred, cx);
         });
     }
 }
 
 /// Runs the deferred steps, up to the next rebalance.
-fn run_deferred(dispatcher: &mut Dispatcher, cx: &mut Context) {
-    let deferred = dispatcher.deferred.take().unwrap_or_default();
-    deferred.into_iter().for_each(|step| dispatcher.run_or_defer(cx, step));
+fn run_deferred(dispatcher: &mut Dispatcher, deferred: &Receiver<DeferredStep>, cx: &mut Context) {
+    dispatcher.deferred = None;
+    deferred.try_iter().for_each(|step| dispatcher.run_or_defer(cx, step));
 }
