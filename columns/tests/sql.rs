@@ -489,7 +489,8 @@ fn many_literals_of_several_lists_make_few_queries() {
         let texts = (1..200).map(|number| format!("'A{number}'")).collect::<Vec<_>>().join(", ");
         let numbers = (1..200).map(|number| number.to_string()).collect::<Vec<_>>().join(", ");
         let sql = format!(
-            "SELECT fare FROM bookings WHERE code IN ({texts}) AND flight IN ({numbers}) AND fare IN ({numbers})"
+            "SELECT fare FROM bookings \
+             WHERE code IN ({texts}) AND flight IN ({numbers}) AND fare IN ({numbers})"
         );
         let plan = plan_of(&session, &sql).await;
         assert!(plan.contains("FilterExec") && plan.matches("Equals").count() <= 256, "{plan}");
