@@ -99,8 +99,8 @@ impl Adviser {
         let mut facts = facts.clone();
         let quiet = match facts.load.take() {
             Some(load) => {
-                let seen = self.smoothed(at, load);
-                let quiet = seen.cpus.iter().all(|cpu| cpu.competing() == 0.0);
+                let seen = self.smoothed(at, load, &facts);
+                let quiet = self.is_quiet(&facts, &seen);
                 facts.load = Some(seen);
                 quiet
             }
@@ -108,14 +108,17 @@ impl Adviser {
         };
         self.knowledge.update(facts);
         let query = self.knowledge.query(&self.request, Some(&self.plan));
-        let best = query.best(&query.search_space(&query.machine), &self.request)?.plan;
+        let best = query.best(&query.search_space(&query.machine), &self.request);
+        // The hold time does not go on after an error.
+        let best = best.inspect_err(|_| self.better = None)?.plan;
         let Some(present) = query.machine.predict(&self.plan) else {
             return Ok(Some(self.advise(best, 1.0)));
         };
         let gain = 1.0 - best.predicted / present;
         let (gain_min, hold) =
             if quiet { (1e-3, self.policy.quiet_hold) } else { (self.policy.gain_min, self.policy.hold) };
-        if gain < gain_min {
+        let is_better = gain > 0.0 && gain >= gain_min;
+        if !is_better {
             self.better = None;
             return Ok(None);
         }
@@ -134,8 +137,14 @@ impl Adviser {
         Advice { plan, changes, gain }
     }
 
+    /// Returns true if no competing load is left on the CPUs that a plan may use.
+    fn is_quiet(&self, facts: &Facts, seen: &Load) -> bool {
+        let may_be_used = |cpu: u32| facts.limits.allow(cpu) && !self.request.excluded.contains(cpu);
+        seen.cpus.iter().filter(|load| may_be_used(load.cpu)).all(|load| load.competing() == 0.0)
+    }
+
     /// Returns the smoothed loads without those below the floor.
-    fn smoothed(&mut self, at: Duration, load: Load) -> Load {
+    fn smoothed(&mut self, at: Duration, load: Load, facts: &Facts) -> Load {
         let smooth = match self.smooth.take() {
             Some((before, mut smooth)) => {
                 let half_lives =
@@ -152,9 +161,10 @@ impl Adviser {
                     },
                     None => new.clone(),
                 });
-                // A CPU without a measurement keeps its last load.
+                // A CPU without a measurement keeps its last load while it is online.
                 let unseen = smooth.cpus.iter().filter(|old| load.cpu(old.cpu).is_none()).cloned();
                 let mut cpus: Vec<_> = cpus.chain(unseen).collect();
+                cpus.retain(|load| facts.cpu(load.cpu).is_some());
                 cpus.sort_unstable_by_key(|cpu| cpu.cpu);
                 smooth.cpus = cpus;
                 smooth.span = load.span;
@@ -268,6 +278,53 @@ mod tests {
             world.facts.load = Some(Load::default());
             assert_eq!(world.adviser.update(world.now, &world.facts), Ok(None));
         }
+    }
+
+    /// Load on CPUs that the plan cannot use does not end the quiet.
+    #[test]
+    fn a_plan_recovers_beside_load_on_excluded_cpus() {
+        for is_online in [true, false] {
+            let mut world = World::new(4);
+            world.facts.load = Some(Load::default());
+            if is_online {
+                world.adviser.request.excluded = "3".parse().unwrap();
+            }
+            world.run(3, |_| 0.0, 0.0);
+            let hogs = |cpu: u32| f64::from(cpu / 2);
+            assert!(!world.run(10, hogs, 0.0).is_empty());
+            if !is_online {
+                world.facts.cpus.truncate(3);
+            }
+            // A gain that is too small to count on a busy machine.
+            world.adviser.policy.gain_min = 1.0;
+            assert!(!world.run(20, |cpu| f64::from(cpu / 3), 0.0).is_empty());
+            let weight = |cpu| world.adviser.plan().on(cpu).unwrap().weight;
+            assert_eq!(weight(2), weight(0));
+        }
+    }
+
+    /// The time without a feasible plan is not one in which a plan was better.
+    #[test]
+    fn an_error_ends_the_hold_time() {
+        let mut world = World::new(4);
+        let hogs = |cpu: u32| f64::from(u8::from(cpu == 1));
+        world.adviser.policy.half_life = Duration::ZERO;
+        world.adviser.policy.hold = Duration::from_secs(2);
+        assert!(world.run(1, hogs, 0.0).is_empty());
+        world.facts.limits.affinity = Some("9".parse().unwrap());
+        world.now += Duration::from_secs(10);
+        assert!(world.adviser.update(world.now, &world.facts).is_err());
+        world.facts.limits.affinity = None;
+        assert!(world.run(1, hogs, 0.0).is_empty());
+        assert_eq!(world.run(2, hogs, 0.0).len(), 1);
+    }
+
+    /// A policy that asks for no gain does not advise equal plans.
+    #[test]
+    fn an_equal_plan_is_not_advised() {
+        let mut world = World::new(4);
+        (world.adviser.policy.gain_min, world.adviser.policy.hold) = (-1.0, Duration::ZERO);
+        assert!(world.run(2, |_| 1.0, 0.0).is_empty());
     }
 
     #[test]
