@@ -121,6 +121,22 @@ fn invalid_requests_are_refused_in_one_line() {
     assert!(self::text(&wrong.stderr).contains("write bytes such as 4096, 512MiB or 8GiB"));
 }
 
+/// The reader of a named pipe gets the answer, and the program does not wait for a second reader.
+#[cfg(unix)]
+#[test]
+fn an_answer_is_written_to_a_named_pipe() {
+    let directory = tempfile::tempdir().unwrap();
+    let (root, pipe) = (four_cpus(directory.path()), directory.path().join("pipe"));
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::read_to_string(pipe).unwrap()
+    });
+    passes(&machine(&["--root", root, "--json", pipe.to_str().unwrap()]));
+    let written: Value = serde_json::from_str(&reader.join().unwrap()).unwrap();
+    assert_eq!(written["cpus"].as_array().unwrap().len(), 4);
+}
+
 /// Writes the counters of four CPUs after `ticks` hundred ticks, in which CPU 1 was always busy.
 fn tick(root: &Path, ticks: u32) {
     let line = |cpu: u32| {

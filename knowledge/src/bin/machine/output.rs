@@ -59,9 +59,11 @@ pub(crate) fn print(text: &impl fmt::Display) -> Result<(), Failure> {
     })
 }
 
-/// Fails before any work is done if `path` cannot be written. The file stays as it is.
+/// Fails before any work is done if `path` cannot be written. The file stays as it is. Devices and
+/// pipes are not opened: the reader of a pipe would see its end.
 pub(crate) fn check(path: &Path) -> Result<(), Failure> {
     let attempt = || match existing(path)? {
+        Some(place) if is_special(&place) => Ok(()),
         Some(place) => OpenOptions::new().write(true).open(place).map(drop),
         None => {
             let temporary = temporary(path)?;
@@ -89,6 +91,11 @@ pub(crate) fn write(path: &Path, contents: &[u8]) -> Result<(), Failure> {
         written.inspect_err(|_| _ = fs::remove_file(&temporary))
     };
     attempt().map_err(|error| Failure::Output(cannot_write(path, &error)))
+}
+
+/// Returns true for devices, pipes and sockets.
+fn is_special(place: &Path) -> bool {
+    fs::metadata(place).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
 
 /// The file behind all symbolic links, if there is one.
