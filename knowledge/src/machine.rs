@@ -116,7 +116,7 @@ impl Machine {
         let held: BTreeSet<u32> = reach.values().next().into_iter().flatten().copied().collect();
         let memory = facts.nodes.iter().filter(|node| held.contains(&node.id)).map(|node| {
             let taken = others.iter().flat_map(|other| &other.memory).filter(|part| part.0 == node.id);
-            let taken: u64 = taken.map(|part| part.1).sum();
+            let taken = taken.map(|part| part.1).fold(0, u64::saturating_add);
             (node.id, NodeMemory { free: node.free.or(node.memory).map(|free| free.saturating_sub(taken)) })
         });
         let memory = memory.collect();

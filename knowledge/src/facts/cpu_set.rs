@@ -62,7 +62,7 @@ impl fmt::Display for CpuSet {
         let mut separator = "";
         while let Some(first) = cpus.next() {
             let mut last = first;
-            while let Some(next) = cpus.next_if_eq(&(last + 1)) {
+            while let Some(next) = last.checked_add(1).and_then(|next| cpus.next_if_eq(&next)) {
                 last = next;
             }
             write!(f, "{separator}{first}")?;
@@ -135,6 +135,11 @@ mod tests {
         for wrong in ["x", "3-1", "1-", "-1", "0-4294967295", "1;2", "0-999999,0-999999"] {
             assert!(set(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_greatest_number_is_displayed() {
+        assert_eq!(CpuSet::from_iter([u32::MAX - 1, u32::MAX]).to_string(), "4294967294-4294967295");
     }
 
     proptest! {

@@ -109,7 +109,7 @@ fn load(query: &Query<'_>, found: &Solution) -> Vec<Reason> {
 fn registered(query: &Query<'_>) -> Vec<Reason> {
     let parts = query.others.iter().map(|other| {
         let cpus = CpuSet::from_iter(other.cpus.iter().copied());
-        let bytes: u64 = other.memory.iter().map(|memory| memory.1).sum();
+        let bytes = other.memory.iter().map(|memory| memory.1).fold(0, u64::saturating_add);
         let text = format!(
             "`{}` has {} on CPU {cpus} and {} of memory, which keep their share.",
             other.name,
