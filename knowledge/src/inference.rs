@@ -45,9 +45,12 @@ ascent! {
     // cache of it.
     relation spread(u32, u8, u32);
     spread(n, level, cache) <-- usable(c), cpu(c, _, n), cached(c, level, cache);
+    relation spread_level(u32, u8);
+    spread_level(n, level) <-- spread(n, level, _);
+    relation last(u32, u8, u32);
+    last(n, level, cache) <-- spread_level(n, level), agg cache = max(c) in spread(n, level, c);
     relation divides(u32, u8);
-    divides(n, level) <--
-        spread(n, level, a), agg last = max(b) in spread(n, level, b), if *a < last;
+    divides(n, level) <-- last(n, level, b), spread(n, level, a), if a < b;
     relation dividing(u32, u8);
     dividing(n, level) <-- cpu(_, _, n), agg level = max(l) in divides(n, l);
     relation near(u32, u32);

@@ -80,6 +80,39 @@ fn a_node_with_part_of_its_memory() {
     assert_eq!(facts4.memory, Some(16 * GIB));
 }
 
+/// Pages of files count as free, but never more than there is.
+#[test]
+fn reclaimable_memory_is_free() {
+    let machine = Machine::named("amd-4x4");
+    let table = |node: u32, pages: u64| {
+        format!(
+            "Node {node} MemTotal: 4194304 kB\nNode {node} MemFree: 1024 kB\n\
+             Node {node} Active(file): 1024 kB\nNode {node} Inactive(file): {pages} kB\nNode {node} SReclaimable: 1024 kB\n"
+        )
+    };
+    for (node, pages) in [(0, 1024), (1, 8_388_608), (2, u64::MAX / 1024)] {
+        machine.write(&format!("/sys/devices/system/node/node{node}/meminfo"), table(node, pages));
+    }
+    let facts = facts(&machine, &[]);
+    let free: Vec<_> = facts.nodes[..3].iter().map(|node| node.free).collect();
+    assert_eq!(free, [Some(4 << 20), Some(4 * GIB), Some(4 * GIB)]);
+}
+
+/// A core of as many threads as no processor has would take memory of their square.
+#[test]
+fn a_core_of_too_many_threads_is_a_gap() {
+    let machine = Machine::empty();
+    machine.write("/sys/devices/system/cpu/online", "0-299\n");
+    for cpu in 0..300 {
+        machine.write(&format!("/sys/devices/system/cpu/cpu{cpu}/topology/core_cpus_list"), "0-299\n");
+    }
+    let facts = machine.facts();
+    coherent(&facts);
+    let why = "CPUs 0-299 are one core, which has too many; each counts as a core";
+    assert!(facts.gaps.iter().any(|gap| gap.about == "cores" && gap.why == why));
+    assert_eq!(facts.cpus[299].core, 299);
+}
+
 #[test]
 fn a_container_that_reports_less_memory() {
     let machine = Machine::named("eight");

@@ -50,6 +50,26 @@ fn threads_and_split_caches_are_described() {
     assert_eq!(gaps(&facts), ["packages", "distances", "limits"]);
 }
 
+/// Short descriptions of machines that cannot be are refused before they take memory and time.
+#[test]
+fn descriptions_have_bounds() {
+    let nodes = "there are more than 1024 nodes";
+    let attached = format!("pu:65536{}", " [numa]".repeat(64));
+    for (text, why) in [
+        ("numa:65536 pu:1", nodes),
+        (&attached, nodes),
+        ("core:1 pu:65536", "a core has 65536 CPUs; at most 256 are supported"),
+    ] {
+        assert_eq!(hwloc::synthetic(text).unwrap_err().to_string(), why, "{text}");
+    }
+    let facts = hwloc::synthetic("numa:1024 core:2 pu:1").unwrap();
+    assert_eq!((facts.cpus.len(), facts.cpus[2047].node), (2048, 1023));
+    let nodes: String =
+        (0..1025).map(|id| format!("<object type='NUMANode' os_index='{id}' cpuset='0x1'/>")).collect();
+    let xml = format!("<topology version='2.0'><object type='PU' os_index='0'/>{nodes}</topology>");
+    assert_eq!(hwloc::xml(&xml).unwrap_err().to_string(), "there are more than 1024 nodes");
+}
+
 /// Two fast CPUs of one core and an efficient one, in two nodes that claim the same CPUs.
 const HYBRID: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE topology SYSTEM "hwloc2.dtd">

@@ -3,6 +3,11 @@
 use super::{CpuSet, Gap, Node};
 use std::collections::BTreeSet;
 
+/// No machine has more nodes. Their distances are a square of this.
+pub(crate) const NODES_MAX: usize = 1 << 10;
+/// No core has more threads. Each of them is a sibling of each other.
+pub(crate) const CORE_THREADS_MAX: usize = 1 << 8;
+
 /// Assigns each CPU to the first node that claims it, and unclaimed CPUs to the first node.
 pub(crate) fn each_cpu_once(nodes: &mut [Node], online: &CpuSet, gaps: &mut Vec<Gap>) {
     let mut gap = |about: String, why: String| gaps.push(Gap { about, why });

@@ -78,7 +78,8 @@ pub struct Node {
     pub cpus: CpuSet,
     /// Memory in bytes, if known.
     pub memory: Option<u64>,
-    /// Free memory in bytes, if known.
+    /// Memory in bytes that is free, or that the kernel reclaims when it is needed, such as pages
+    /// of files; if known.
     pub free: Option<u64>,
     /// The distance to each node of [`Facts::nodes`], in their order: 10 to itself, 20 for twice as
     /// far. Empty if unknown.

@@ -1,7 +1,8 @@
 //! A parsed description, and its conversion into facts.
 
 use super::InvalidDescription;
-use crate::facts::{Cache, CoreKind, Cpu, CpuSet, Facts, Gap, Limits, Node, consistency};
+use crate::facts::consistency::{self, CORE_THREADS_MAX, NODES_MAX};
+use crate::facts::{Cache, CoreKind, Cpu, CpuSet, Facts, Gap, Limits, Node};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The parsed objects.
@@ -48,6 +49,9 @@ impl Description {
         if online.len() < self.cpus.len() {
             return Err(InvalidDescription("two CPUs have the same number".into()));
         }
+        if self.nodes.len() > NODES_MAX {
+            return Err(too_many_nodes());
+        }
         for (what, lacking) in [
             (
                 "cores",
@@ -64,6 +68,7 @@ impl Description {
         self.nodes(&online);
         self.caches(&online);
         let cpus = self.numbered();
+        check_threads(&cpus)?;
         let memory =
             self.nodes.iter().map(|node| node.memory).try_fold(0_u64, |sum, memory| sum.checked_add(memory?));
         let ids: CpuSet = self.nodes.iter().map(|node| node.id).collect();
@@ -95,19 +100,25 @@ impl Description {
     /// Returns the CPUs, with cores and packages numbered in the order of their first CPU.
     fn numbered(&self) -> Vec<Cpu> {
         let (mut cores, mut packages) = (BTreeMap::new(), BTreeMap::new());
+        // After `nodes`, each CPU is in one node.
+        let of_node = |node: &Node| node.cpus.iter().map(|cpu| (cpu, node.id)).collect::<Vec<_>>();
+        let homes: BTreeMap<u32, u32> = self.nodes.iter().flat_map(of_node).collect();
+        let mut kinds = BTreeMap::new();
+        for kind in &self.kinds {
+            kind.cpus.iter().for_each(|cpu| _ = kinds.entry(cpu).or_insert(kind));
+        }
         let mut number = |cpu: &ProcessingUnit| {
             let next = cores.len() as u32;
             // A CPU without a core counts as a core of its own.
             let core = *cores.entry((cpu.core, cpu.core.is_none().then_some(cpu.id))).or_insert(next);
             let next = packages.len() as u32;
             let package = cpu.package.map_or(0, |package| *packages.entry(package).or_insert(next));
-            let node = self.nodes.iter().find(|node| node.cpus.contains(cpu.id)).map_or(0, |node| node.id);
-            let kind = self.kinds.iter().find(|kind| kind.cpus.contains(cpu.id));
+            let kind = kinds.get(&cpu.id);
             Cpu {
                 id: cpu.id,
                 core,
                 package,
-                node,
+                node: homes.get(&cpu.id).copied().unwrap_or(0),
                 capacity: kind.and_then(|kind| kind.capacity),
                 kind: kind.and_then(|kind| kind.kind),
             }
@@ -167,5 +178,20 @@ impl Description {
             self.gap("caches", "none is described");
         }
         self.caches = caches;
+    }
+}
+
+pub(super) fn too_many_nodes() -> InvalidDescription {
+    InvalidDescription(format!("there are more than {NODES_MAX} nodes"))
+}
+
+fn check_threads(cpus: &[Cpu]) -> Result<(), InvalidDescription> {
+    let mut threads = BTreeMap::<u32, usize>::new();
+    cpus.iter().for_each(|cpu| *threads.entry(cpu.core).or_default() += 1);
+    match threads.into_values().max() {
+        Some(most) if most > CORE_THREADS_MAX => Err(InvalidDescription(format!(
+            "a core has {most} CPUs; at most {CORE_THREADS_MAX} are supported"
+        ))),
+        _ => Ok(()),
     }
 }

@@ -28,7 +28,8 @@ pub fn machine(text: &str) -> Result<Facts, InvalidDescription> {
 /// Parses the XML of hwloc 2.
 ///
 /// # Errors
-/// If the text is not XML of hwloc 2 (that of hwloc 1 is not supported), or contains no CPU.
+/// If the text is not XML of hwloc 2 (that of hwloc 1 is not supported), or contains no CPU, or
+/// more than 1024 nodes or 256 CPUs of a core.
 pub fn xml(text: &str) -> Result<Facts, InvalidDescription> {
     xml::parse(text)?.facts()
 }
@@ -51,7 +52,8 @@ pub fn xml(text: &str) -> Result<Facts, InvalidDescription> {
 /// ```
 ///
 /// # Errors
-/// If a part is not supported. Levels without a type and indexes other than a list are not.
+/// If a part is not supported. Levels without a type and indexes other than a list are not, nor are
+/// more than 65,536 CPUs, 1024 nodes, or 256 CPUs of a core.
 pub fn synthetic(text: &str) -> Result<Facts, InvalidDescription> {
     synthetic::parse(text)?.facts()
 }

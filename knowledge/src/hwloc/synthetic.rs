@@ -1,7 +1,8 @@
 //! Synthetic descriptions: a tree with equal children at each level.
 
 use super::InvalidDescription;
-use super::description::{Description, ProcessingUnit};
+use super::description::{Description, ProcessingUnit, too_many_nodes};
+use crate::facts::consistency::NODES_MAX;
 use crate::facts::{Cache, CacheKind, CpuSet, Node};
 use crate::system::brief;
 use std::cmp::Reverse;
@@ -46,6 +47,9 @@ pub(super) fn parse(text: &str) -> Result<Description, InvalidDescription> {
         .iter()
         .try_fold(1, |all: usize, level| all.checked_mul(level.count).filter(|&all| all <= CPUS_MAX));
     let all = all.ok_or_else(|| wrong(format!("there are more than {CPUS_MAX} CPUs")))?;
+    if count_nodes(&levels) > NODES_MAX {
+        return Err(too_many_nodes());
+    }
     let ids = |attributes: &Attributes, many: usize| -> Result<Vec<u32>, InvalidDescription> {
         let Some(indexes) = &attributes.indexes else { return Ok((0..many as u32).collect()) };
         let mut sorted = indexes.clone();
@@ -111,6 +115,16 @@ pub(super) fn parse(text: &str) -> Result<Description, InvalidDescription> {
     };
     description.cpus = cpus.iter().enumerate().map(thread).collect();
     Ok(description)
+}
+
+/// Returns the number of nodes that the levels describe.
+fn count_nodes(levels: &[Level]) -> usize {
+    let mut objects = 1;
+    let nodes = levels.iter().map(|level| {
+        objects *= level.count;
+        objects * (level.attached.len() + usize::from(level.kind == LevelKind::Node))
+    });
+    nodes.sum()
 }
 
 fn node(id: u32, cpus: CpuSet, memory: Option<u64>) -> Node {

@@ -2,6 +2,7 @@
 
 use super::InvalidDescription;
 use super::description::{CpuKind, Description, ProcessingUnit};
+use crate::facts::consistency::NODES_MAX;
 use crate::facts::{Cache, CacheKind, CoreKind, CpuSet, Node};
 use crate::system::brief;
 use roxmltree::{Document, ParsingOptions};
@@ -86,7 +87,11 @@ impl<'a> Object<'a> {
                 None => description.gap("CPUs", "one without a number is ignored"),
             },
             "NUMANode" => match (self.number("os_index"), self.set("cpuset")) {
-                (Some(id), Some(cpus)) if description.nodes.iter().all(|node| node.id != id) => {
+                // One node more than the maximum is kept, so that the description is refused.
+                (Some(id), Some(cpus))
+                    if description.nodes.len() <= NODES_MAX
+                        && description.nodes.iter().all(|node| node.id != id) =>
+                {
                     let memory = self.number("local_memory").filter(|&bytes: &u64| bytes > 0);
                     description.nodes.push(Node { id, cpus, memory, free: None, distances: Vec::new() });
                 }

@@ -26,15 +26,24 @@ pub(super) fn nodes(survey: &mut Survey<'_>, online: &CpuSet, machine: MemorySiz
     let numbers = survey.root.numbered_entries(NODES, "node");
     if numbers.is_empty() {
         survey.gap("nodes", format!("`{NODES}` has none; all CPUs and all memory count as one node"));
-        let MemorySize { total, free } = machine;
-        return vec![Node { id: 0, cpus: online.clone(), memory: total, free, distances: Vec::new() }];
+        return vec![one_node(online, machine)];
     }
     let count = numbers.len();
+    if count > consistency::NODES_MAX {
+        survey.gap("nodes", format!("`{NODES}` has {count}; all CPUs and all memory count as one node"));
+        return vec![one_node(online, machine)];
+    }
     let mut nodes: Vec<_> = numbers.into_iter().map(|id| node(survey, online, id, count)).collect();
     consistency::drop_invalid_distances(&mut nodes, &mut survey.gaps);
     consistency::each_cpu_once(&mut nodes, online, &mut survey.gaps);
     cross_check(survey, &mut nodes, machine);
     nodes
+}
+
+/// Returns a node of all CPUs and all memory.
+fn one_node(online: &CpuSet, machine: MemorySize) -> Node {
+    let MemorySize { total, free } = machine;
+    Node { id: 0, cpus: online.clone(), memory: total, free, distances: Vec::new() }
 }
 
 /// Reads one of `count` nodes.
@@ -99,27 +108,40 @@ fn cross_check(survey: &mut Survey<'_>, nodes: &mut [Node], machine: MemorySize)
     }
 }
 
-/// Parses a table such as `MemTotal:  24684096 kB`; lines of nodes begin with the node.
+/// The rows of memory that the kernel gives back at once when it is needed: pages of files, and
+/// caches of its own. Older kernels lack some.
+const RECLAIMABLE: [&str; 3] = ["Active(file)", "Inactive(file)", "SReclaimable"];
+
+/// Parses a table such as `MemTotal:  24684096 kB`; lines of nodes begin with the node. Memory that
+/// can be reclaimed counts as free: otherwise a machine that has read files for a while would have
+/// no memory.
 fn table(survey: &mut Survey<'_>, about: &str, path: &str, text: &str) -> MemorySize {
-    let mut row = |name: &str| {
+    let value = |name: &str| {
         let cells = |line: &str| {
             let (key, value) = line.split_once(':')?;
             (key.split_whitespace().next_back() == Some(name)).then(|| value.trim().to_string())
         };
-        let Some(value) = text.lines().find_map(cells) else {
-            survey.gap(about, format!("`{path}` has no `{name}`"));
+        text.lines().find_map(cells)
+    };
+    let mut row = |name: &str, is_required: bool| {
+        let Some(value) = value(name) else {
+            if is_required {
+                survey.gap(about, format!("`{path}` has no `{name}`"));
+            }
             return None;
         };
         survey.parse_or_gap(about, path, "size in kB", &value, |value| {
             value.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
         })
     };
-    let (total, free) = (row("MemTotal"), row("MemFree"));
+    let reclaimable = RECLAIMABLE.iter().filter_map(|name| row(name, false)).fold(0, u64::saturating_add);
+    let (total, free) = (row("MemTotal", true), row("MemFree", true));
     if let (Some(total), Some(more)) = (total, free)
         && more > total
     {
         survey.gap(about, format!("`{path}` has {more} bytes free of {total}"));
         return MemorySize { total: Some(total), free: None };
     }
+    let free = free.map(|free| free.saturating_add(reclaimable).min(total.unwrap_or(u64::MAX)));
     MemorySize { total, free }
 }

@@ -3,6 +3,7 @@
 use super::Unreadable;
 use super::sharing::{sharing_groups, unreported};
 use super::survey::{Survey, brief};
+use crate::facts::consistency::CORE_THREADS_MAX;
 use crate::facts::{CoreKind, Cpu, CpuSet, Node};
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
@@ -140,6 +141,9 @@ fn cores(survey: &mut Survey<'_>, online: &CpuSet, packages: &BTreeMap<u32, u32>
     };
     for core in shared.groups.iter().filter(apart) {
         survey.gap(about, format!("CPUs {core} are one core, but in several packages"));
+    }
+    for core in shared.groups.extract_if(.., |core| core.len() > CORE_THREADS_MAX) {
+        survey.gap(about, format!("CPUs {core} are one core, which has too many; each counts as a core"));
     }
     let placed: BTreeSet<u32> = shared.groups.iter().flat_map(CpuSet::iter).collect();
     let alone = online.iter().filter(|cpu| !placed.contains(cpu));
