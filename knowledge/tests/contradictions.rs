@@ -87,7 +87,8 @@ fn reclaimable_memory_is_free() {
     let table = |node: u32, pages: u64| {
         format!(
             "Node {node} MemTotal: 4194304 kB\nNode {node} MemFree: 1024 kB\n\
-             Node {node} Active(file): 1024 kB\nNode {node} Inactive(file): {pages} kB\nNode {node} SReclaimable: 1024 kB\n"
+             Node {node} Active(file): 1024 kB\nNode {node} Inactive(file): {pages} kB\n\
+             Node {node} SReclaimable: 1024 kB\n"
         )
     };
     for (node, pages) in [(0, 1024), (1, 8_388_608), (2, u64::MAX / 1024)] {
