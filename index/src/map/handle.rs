@@ -40,7 +40,7 @@ use xtasking::{
 /// simulation they are fixed). So the order of a [`scan`](Self::scan) differs from map to map.
 pub struct HashMap<K, V> {
     pub(super) root: Object<Versioned<Root>>,
-    /// Values are stored and returned, so handles of other types of values are other handles.
+    /// Invariant in `V`: handles store values, and return them.
     types: PhantomData<fn(K, V) -> V>,
 }
 

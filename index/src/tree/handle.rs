@@ -27,7 +27,7 @@ pub type DefaultLayout = HintedNode<{ words(1024) }>;
 /// starts may overtake each other.
 pub struct Tree<K: Key, V, L: Layout = <K as Key>::Node> {
     pub(super) root: Object<Versioned<Root<L>>>,
-    /// Values are stored and returned, so handles of other types of values are other handles.
+    /// Invariant in `V`: handles store values, and return them.
     types: PhantomData<fn(K, V) -> V>,
 }
 

@@ -311,7 +311,7 @@ impl TreeTable {
             if gate.flag.load(Acquire) && !self.admits(claim, rights, counted) {
                 return Attempt::Clash;
             }
-            // From here on no task moves the gate that comes by it. Acquire: as in `path`.
+            // A task that comes to this gate from here on does not move it. Acquire: as in `path`.
             next = gate.above.load(Acquire);
         }
         // A task at a gate further up may have moved this one before it left there.

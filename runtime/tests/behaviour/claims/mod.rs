@@ -18,7 +18,7 @@ mod plans;
 mod poison;
 #[cfg(feature = "baselines")]
 mod toggle;
-mod unordered;
+pub(crate) mod unordered;
 
 use self::controls::{CONTROLS, Control, granules_of};
 use crate::common::{

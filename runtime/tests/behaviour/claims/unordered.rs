@@ -21,7 +21,7 @@ fn held(rt: &Runtime, granules: &Granules) -> (Flag, Arc<AtomicU64>) {
 }
 
 /// Waits until a worker has got to all tasks that were sent there.
-fn drain(rt: &Runtime, core: u16) {
+pub(crate) fn drain(rt: &Runtime, core: u16) {
     rt.task(()).core(core).submit(|(), _| ()).join().unwrap();
 }
 

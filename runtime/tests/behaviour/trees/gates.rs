@@ -1,12 +1,8 @@
 //! Large sub-trees, whose roots are gates, that move while claims wait.
 
+use crate::claims::unordered::drain;
 use crate::common::{Flag, watchdog};
 use xtasking::Runtime;
-
-/// Returns once the tasks that were spawned for this worker before have run.
-fn drain(rt: &Runtime, core: u16) {
-    rt.task(()).core(core).submit(|(), _| ()).join().unwrap();
-}
 
 /// A task that moves a gate away lets a claim go on that waits elsewhere too. A second task moves
 /// the gate back, and covers it from where the claim counts nothing.
